@@ -102,8 +102,8 @@ def _reduce(f: Any, x: Tensor, dim: Dims, keepdim: bool) -> Tensor:
 
 def _count(input: Tensor, dim: Dims, keepdim: bool, mask: Tensor | None) -> Tensor:
     """The number of elements that the mask keeps."""
-    kept = F.ones_like(input, dtype=dt.bool_) if mask is None else _mask(input, mask)
-    return _reduce(F.sum, kept, dim, keepdim)
+    counted = F.ones_like(input, dtype=dt.bool_) if mask is None else _mask(input, mask)
+    return _reduce(F.sum, counted, dim, keepdim)
 
 
 def sum(
@@ -281,7 +281,7 @@ def var(
     """
     if unbiased is not None and correction is not None:
         raise ValueError("var(unbiased, correction): they exclude each other: pass one")
-    less = correction if correction is not None else 1.0 if unbiased is None else float(unbiased)
+    subtracted = correction if correction is not None else 1.0 if unbiased is None else float(unbiased)
     dtype = dt.as_dtype(dtype or (input.dtype if _has_fractions(input.dtype) else dt.float32))
     wide = dtype if _has_fractions(dtype) else dt.float32
     # Two passes: the mean of squares minus the squared mean would cancel.
@@ -290,7 +290,7 @@ def var(
     away = input - center
     total = sum(away * away.conj(), dim, keepdim=keepdim, dtype=wide, mask=mask)
     # PyTorch clamps the divisor too: with too few elements the result is inf or NaN, never negative.
-    count = (_count(input, dim, keepdim, mask).to(dt.float32) - less).clamp(min=0.0)
+    count = (_count(input, dim, keepdim, mask).to(dt.float32) - subtracted).clamp(min=0.0)
     return (total / count).to(dtype)
 
 

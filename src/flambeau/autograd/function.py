@@ -173,8 +173,8 @@ class _FunctionCall:
         self.outs = out if is_tuple(out) else (out,)
         self.facts = [(o.shape, o.dtype, o.device) if isinstance(o, Tensor) else None for o in self.outs]
         results = self._connect()
-        kept = zip(self.outs, results, strict=True)
-        self.ctx._results = {id(a): b for a, b in kept if isinstance(a, Tensor)}  # pyright: ignore[reportPrivateUsage]
+        saved = zip(self.outs, results, strict=True)
+        self.ctx._results = {id(a): b for a, b in saved if isinstance(a, Tensor)}  # pyright: ignore[reportPrivateUsage]
         return results if is_tuple(out) else results[0]
 
     def _connect(self) -> tuple[Any, ...]:

@@ -340,9 +340,9 @@ class Watch:
         seen, members = self._classes[kind], vars(kind)
         if library_of(kind) == "flambeau":
             return self._visit_our_class(kind, seen)
-        ours = any(library_of(k) == "flambeau" for k in kind.__mro__)
+        is_ours = any(library_of(k) == "flambeau" for k in kind.__mro__)
         unasked = seen if kind in self._constructed else seen.union(MAKING)
-        names = [n for n, v in members.items() if n not in unasked and self._is_read(n, v, ours)]
+        names = [n for n, v in members.items() if n not in unasked and self._is_read(n, v, is_ours)]
         seen.update(names)
         self._items(kind.__name__, members, names)
 

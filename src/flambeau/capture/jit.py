@@ -427,10 +427,10 @@ class Call:
 
     def _run(self, fn: Callable[..., Any]) -> None:
         recorder, ours = self.recorder, list(map(Tensor, self.inputs))
-        for mine, theirs in zip(ours, self.arguments.tensors, strict=True):
-            twins = recorder.twins.setdefault(id(theirs), [theirs])
-            twins.append(mine)
-            recorder.twins[id(mine)] = twins
+        for inner, argument in zip(ours, self.arguments.tensors, strict=True):
+            twins = recorder.twins.setdefault(id(argument), [argument])
+            twins.append(inner)
+            recorder.twins[id(inner)] = twins
         lent = self.arguments.lent(deque(ours).popleft)
         try:
             start = perf_counter()
@@ -461,21 +461,21 @@ class Call:
             self.trouble, self.certain = OTHERS, False
         if not self.trouble:
             own_signature = self.signature()
-            asked = self._asked_later()
-            if asked.isdisjoint(self.inputs):
+            requested = self._asked_later()
+            if requested.isdisjoint(self.inputs):
                 with uninterrupted():  # a second Ctrl-C does not wait for the compilation of kernels
-                    return self._build_program(own_signature, asked)
+                    return self._build_program(own_signature, requested)
             self.trouble = "it stores an argument, or a value computed from one: return it instead"
         run.realize(*self.outputs)
         return Outcome(None, self.result, self.trouble, self.certain)
 
     def _asked_later(self) -> set[Node]:
         """Return the nodes that may be read later."""
-        asked = held_nodes(self.roots, _own_references(self.recorder, self.inputs, self.outputs))
-        if not asked.isdisjoint(self.inputs):
+        requested = held_nodes(self.roots, _own_references(self.recorder, self.inputs, self.outputs))
+        if not requested.isdisjoint(self.inputs):
             gc.collect()  # frames of exceptions that the function caught hold references
-            asked = held_nodes(self.roots, _own_references(self.recorder, self.inputs, self.outputs))
-        return asked
+            requested = held_nodes(self.roots, _own_references(self.recorder, self.inputs, self.outputs))
+        return requested
 
     def _build_program(self, own_signature: dict[str, Any], asked: set[Node]) -> Outcome:
         parts, news = (self.outputs, self.rebuild), [ref(t.node) for t, _ in self.recorder.before]
@@ -493,11 +493,11 @@ class Call:
         for n in self.roots:
             run.release(n)
         states = {id(s.tensor) for s in program.states}
-        for mine, theirs in zip(self.outputs, parts_of(out)[0], strict=True):
-            if isinstance(mine.node.buffer, Placeholder):  # a holder of the node holds the value
-                mine.node.buffer = theirs.node.buffer
-            if id(mine) not in states:  # a holder of the node must not see the writes of replays
-                mine.node = theirs.node
+        for output, result in zip(self.outputs, parts_of(out)[0], strict=True):
+            if isinstance(output.node.buffer, Placeholder):  # a holder of the node holds the value
+                output.node.buffer = result.node.buffer
+            if id(output) not in states:  # a holder of the node must not see the writes of replays
+                output.node = result.node
         self.roots = []
         program.spare(news)
         return Outcome(program, out, "", False)

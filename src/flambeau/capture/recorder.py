@@ -60,9 +60,9 @@ class Recorder:
         """Whether another thread computed a result of the call, or assigned to a tensor that it uses."""
         nodes = _reachable([*(t.node for t in outputs), *(t.node for t, _ in self.assigned.values())])
         computed = any(n.buffer is not None and n.op.kind != "leaf" and n.serial > self.start for n in nodes)
-        theirs = {id(n) for _, ref in self._overheard if (n := ref()) is not None}
+        overheard = {id(n) for _, ref in self._overheard if (n := ref()) is not None}
         assigned = any(key in self.assigned for key, _ in self._overheard)
-        return computed or assigned or not theirs.isdisjoint(map(id, nodes))
+        return computed or assigned or not overheard.isdisjoint(map(id, nodes))
 
     def spoil(self, why: str) -> None:
         """Stop recording: the rest of the call and all later calls run unrecorded."""

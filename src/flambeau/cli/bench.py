@@ -63,10 +63,10 @@ def bench(only: tuple[str, ...], beside: str | None, device: str | None, seconds
 
 def select_tasks(only: tuple[str, ...]) -> list[Task]:
     """Return the tasks whose names contain one of the words; FlambeauError without a match."""
-    every = tasks()
-    matching = [t for t in every if not only or any(word.lower() in t.name.lower() for word in only)]
+    all_tasks = tasks()
+    matching = [t for t in all_tasks if not only or any(word.lower() in t.name.lower() for word in only)]
     if not matching:
-        names = "; ".join(t.name for t in every)
+        names = "; ".join(t.name for t in all_tasks)
         raise FlambeauError(f"bench --only {' '.join(only)}: no such workload: choose: {names}")
     return matching
 

@@ -91,13 +91,13 @@ def _compare(file: Path, sizes: tuple[str, ...], device: str | None, inputs: tup
         try:
             session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
             # None: all outputs, in the file's order
-            theirs: list[Any] = session.run(None, feeds)
+            expected: list[Any] = session.run(None, feeds)
         except Exception as e:  # onnxruntime's exceptions share no base class
             raise FlambeauError(f"{file}: onnxruntime can't run it: {_line(e)}") from None
         begin("flambeau")
-        ours = model.arrays(feeds)
+        actual = model.arrays(feeds)
     worst = 0.0
-    for v, a, b in zip(model.outputs, ours, theirs, strict=True):
+    for v, a, b in zip(model.outputs, actual, expected, strict=True):
         distance = _distance(a, b)
         worst = max(worst, distance)
         click.echo(f"  {v.name}{_extent(a)}: {distance:.1e} of its largest from onnxruntime's")

@@ -174,8 +174,8 @@ def choose(labels: np.ndarray, predictions: np.ndarray) -> np.ndarray:
     wrong = np.flatnonzero(labels != predictions)
     right = np.flatnonzero(labels == predictions)
     # np.unique drops repetitions if there are fewer mistakes than places.
-    few = wrong[np.unique(np.linspace(0, len(wrong) - 1, min(WRONG, len(wrong))).astype(int))]
-    return np.concatenate([right[: ROWS * COLUMNS - len(few)], few]).astype(int)
+    indices = wrong[np.unique(np.linspace(0, len(wrong) - 1, min(WRONG, len(wrong))).astype(int))]
+    return np.concatenate([right[: ROWS * COLUMNS - len(indices)], indices]).astype(int)
 
 
 def confusion(labels: np.ndarray, predictions: np.ndarray) -> np.ndarray:

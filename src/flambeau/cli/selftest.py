@@ -115,14 +115,14 @@ def variants_table(test: Any) -> str:
     """Count the forced runs of each variant of a kernel, with their families of cases."""
     counts = {name: t.variants for name, t in test.tallies.items()}
     rows = [("variant", "forced")]
-    of = ["of"]
+    headers = ["of"]
     for pair in sorted({pair for c in counts.values() for pair in c}):
         by = Counter({name: c[pair] for name, c in counts.items() if c[pair]})
         rows.append(("=".join(pair), str(by.total())))
-        of.append(", ".join(f"{name} {n}" for name, n in by.most_common()))
+        headers.append(", ".join(f"{name} {n}" for name, n in by.most_common()))
     if len(rows) == 1:
         return "no variant of a kernel was forced"
-    return "\n".join(f"{row}  {text}" for row, text in zip(in_columns(rows), of, strict=True))
+    return "\n".join(f"{row}  {text}" for row, text in zip(in_columns(rows), headers, strict=True))
 
 
 def write_report(test: Any, path: Path) -> str:

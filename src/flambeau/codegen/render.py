@@ -223,7 +223,7 @@ def _member_texts(bundle: Shader, env: Environment, called: dict[str, Any]) -> l
     for at, member in enumerate(members_of(bundle)):
         text = _without_head(_text(member.shader, env, called))
         names = dict(member.buffers) | {name: f"{name}{at}" for name in DECLARED.findall(text)}
-        declarations = {(name, of): line for line, name, of in _memory_of(text)}
+        declarations = {(name, type_name): line for line, name, type_name in _memory_of(text)}
         for key, line in declarations.items():
             if key in memory:
                 text = text.replace(line, "")

@@ -59,8 +59,8 @@ def code_of(bits: int, value: float, dtype: dt.DType) -> int:
         return sign | round(abs(value) / form.least)
     shift = 23 - form.mantissa
     # Half to even: adding a half less one, or a half if the kept part is odd, carries if the rest is above.
-    kept = size - (127 - form.bias << 23) + (1 << shift - 1) - 1 + (size >> shift & 1) >> shift
-    return sign | min(kept, form.top)
+    code = size - (127 - form.bias << 23) + (1 << shift - 1) - 1 + (size >> shift & 1) >> shift
+    return sign | min(code, form.top)
 
 
 def codes_of(x: Any, dtype: dt.DType) -> Any:

@@ -216,9 +216,9 @@ def lift(inputs: Sequence[Any]) -> list[Node]:
     tensors: list[Node] = [x.node for x in inputs if isinstance(x, Tensor)]
     if len(tensors) == len(inputs):
         return tensors
-    beside = tensors[0].dtype if len(tensors) == 1 else result_of(tensors) or dt.bool_
+    dtype_of_tensors = tensors[0].dtype if len(tensors) == 1 else result_of(tensors) or dt.bool_
     try:
-        return [x.node if isinstance(x, Tensor) else constant(x, beside) for x in inputs]
+        return [x.node if isinstance(x, Tensor) else constant(x, dtype_of_tensors) for x in inputs]
     except TypeError:
         if not tensors or not any(map(_is_array, inputs)):
             raise
@@ -254,8 +254,8 @@ def operand_dtypes(nodes: Sequence[Node]) -> list[dt.DType]:
     same = dtypes.count(dtypes[0]) == len(dtypes)
     if same or not (dims := {n.dtype for n in nodes if n.shape}) or all([n.shape for n in nodes]):
         return dtypes
-    beside = dt.promote(*dims)
-    return [n.dtype if n.shape else dt.beside(n.dtype, beside) for n in nodes]
+    common = dt.promote(*dims)
+    return [n.dtype if n.shape else dt.beside(n.dtype, common) for n in nodes]
 
 
 TAKES = {  # the kinds that an op is declared for -> the error for others

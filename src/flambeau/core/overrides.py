@@ -162,8 +162,8 @@ def dispatch(
     """
     if _here.without_all:
         return NOT_TAKEN
-    asked = (*args, *kw.values()) if relevant is None else relevant
-    by_class = [] if _here.without_classes else overloaded_args(asked)
+    candidates = (*args, *kw.values()) if relevant is None else relevant
+    by_class = [] if _here.without_classes else overloaded_args(candidates)
     types: tuple[Any, ...] = tuple(map(type, by_class))
     if _here.modes:
         mode = _here.modes.pop()  # the mode's own calls go to the mode around it

@@ -90,9 +90,9 @@ def format_tensor(data: Data, facts: list[str], start: str = START) -> str:
         return _with_facts(f"{start}[]", facts, len(start))
     edge = PRINTING["edgeitems"] if prod(data.shape) > PRINTING["threshold"] else 0
     flat = numbers(data.raw, data.dtype) if data.dtype.is_complex else data.flat
-    kept = _truncate(lambda i: flat[i], data.shape, 0, edge)
-    form = _form(list(_leaves(kept)), data)
-    return _with_facts(start + _add_brackets(kept, len(data.shape), len(start), form), facts, len(start))
+    shown = _truncate(lambda i: flat[i], data.shape, 0, edge)
+    form = _form(list(_leaves(shown)), data)
+    return _with_facts(start + _add_brackets(shown, len(data.shape), len(start), form), facts, len(start))
 
 
 def in_html(data: Data, facts: list[str]) -> str:

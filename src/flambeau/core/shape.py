@@ -113,11 +113,11 @@ class View:
         lead = len(shape) - len(self.shape)
 
         def widen(a: Affine) -> Affine:
-            kept = (
+            is_kept = (
                 0 if old == 1 and new != 1 else s
                 for s, old, new in zip(a.strides, self.shape, shape[lead:], strict=True)
             )
-            return Affine((0,) * lead + tuple(kept), a.offset)
+            return Affine((0,) * lead + tuple(is_kept), a.offset)
 
         return self.map(shape, widen)
 

@@ -209,12 +209,11 @@ class DataLoader:
             )
             cure = f"pass batch_size={size}, or change it between epochs"
             raise ValueError(f"DataLoader.load_state_dict(...): {problem}: {cure}")
-        items, mine = state_dict.get("items"), self._items()
+        items, own_items = state_dict.get("items"), self._items()
         # Another number of items gives another permutation, so the position would mean other items.
-        if position and None not in (items, mine) and items != mine:
-            problem = (
-                f"the state is {position} batches into an epoch of {items} items, but this loader has {mine}"
-            )
+        if position and None not in (items, own_items) and items != own_items:
+            problem = f"the state is {position} batches into an epoch of {items} items"
+            problem += f", but this loader has {own_items}"
             cure = "use the same dataset, or change it between epochs"
             raise ValueError(f"DataLoader.load_state_dict(...): {problem}: {cure}")
         if (sampler := self._ordered_sampler()) is not None:

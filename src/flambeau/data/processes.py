@@ -116,11 +116,11 @@ class WorkerProcess:
     def __init__(self, parcel: Parcel, number: int, context: Any, arrived: SimpleQueue[Any]):
         self.number, self.has_started = number, False
         self.started = time.monotonic() + START  # or earlier, when it reports an error
-        self.pipe, theirs = context.Pipe()
+        self.pipe, worker_end = context.Pipe()
         name = f"flambeau-data-{number}"
-        self.process = context.Process(target=serve, args=(theirs, parcel), name=name, daemon=True)
+        self.process = context.Process(target=serve, args=(worker_end, parcel), name=name, daemon=True)
         # `theirs` is closed here once the child has its copy: then the pipe ends when the child does
-        with theirs, _block_interrupts(parcel.method):
+        with worker_end, _block_interrupts(parcel.method):
             self.process.start()
         self.reader = threading.Thread(target=self._read, args=(arrived,), name=name, daemon=True)
         self.reader.start()

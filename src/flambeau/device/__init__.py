@@ -133,8 +133,8 @@ async def open_device(spec: Any = None) -> Device:
     earlier tensors are lost.
     """
     if isinstance(spec, str) and (opener := AWAITED.get(spec.partition(":")[0])) is not None:
-        kind, _, which = spec.partition(":")
-        return await opener(kind, which)
+        kind, _, name = spec.partition(":")
+        return await opener(kind, name)
     if IN_BROWSER and spec != "cpu" and (spec is None or isinstance(spec, str)):
         from ..device import web
 
@@ -150,8 +150,8 @@ def number_of(device: Any) -> int | None:
         return 0
     from .adapters import adapters
 
-    every = adapters()
-    return every.index(device.adapter) if device.adapter in every else None
+    all_adapters = adapters()
+    return all_adapters.index(device.adapter) if device.adapter in all_adapters else None
 
 
 def reopen(name: str) -> Device:
@@ -172,18 +172,18 @@ def _device_of(value: Any) -> Any:
 
 
 def _open(key: str) -> Device:
-    kind, colon, which = key.partition(":")
+    kind, colon, name = key.partition(":")
     if kind in OTHERS:
         from ..core.warn_once import note
 
         note(ANY_MAKE)
-        return get_device(f"gpu{colon}{which}")
+        return get_device(f"gpu{colon}{name}")
     if kind not in OPENED or (colon and kind in ("cpu", "default", "meta")):
         raise DeviceError(
             f"device({key!r}): unknown device{suggest(key, [name for name in OPENED if name != 'default'])}:"
             " use 'gpu', 'gpu:1', 'cpu' or 'torch:cuda'"
         )
-    return OPENED[kind](kind, which)
+    return OPENED[kind](kind, name)
 
 
 def keep(device: Any) -> None:

@@ -82,11 +82,11 @@ def adapters() -> tuple[Adapter, ...]:
         _process = os.getpid()
         forks.skip_drivers(_adapter_types)
     with quiet_stderr():
-        every = [_describe(a) for a in library.gpu.enumerate_adapters_sync()]
-    listed: set[type[Any]] = {type(a.raw) for a in every}
+        all_adapters = [_describe(a) for a in library.gpu.enumerate_adapters_sync()]
+    listed: set[type[Any]] = {type(a.raw) for a in all_adapters}
     _adapter_types.update(listed)
-    kept = [a for a in every if not wanted or a.backend == BACKENDS[wanted]]
-    return tuple(sorted(kept, key=lambda a: (RANK.get(a.type, 2), API_RANK.get(a.backend, 9))))
+    selected = [a for a in all_adapters if not wanted or a.backend == BACKENDS[wanted]]
+    return tuple(sorted(selected, key=lambda a: (RANK.get(a.type, 2), API_RANK.get(a.backend, 9))))
 
 
 def _describe(raw: Any) -> Adapter:
@@ -110,20 +110,20 @@ def _refuse_fork(name: str) -> None:
 def choose(which: str) -> Adapter:
     """Find the adapter of "" (the best), a number or a part of a name. DeviceError lists the adapters."""
     _refuse_fork(f"gpu:{which}" if which else "gpu")
-    every = adapters()
-    if not every:
+    all_adapters = adapters()
+    if not all_adapters:
         raise DeviceError(f"no WebGPU adapter found: {advice()}")
     if not which:
-        return every[0]
+        return all_adapters[0]
     if which.isdigit():
-        if int(which) < len(every):
-            return every[int(which)]
+        if int(which) < len(all_adapters):
+            return all_adapters[int(which)]
     else:
-        near = [a for a in every if which.lower() in str(a).lower()]
+        near = [a for a in all_adapters if which.lower() in str(a).lower()]
         if near:
             return near[0]
-    there = ", ".join(f"gpu:{i} {a}" for i, a in enumerate(every))
-    raise DeviceError(f"device('gpu:{which}'): no such adapter: the adapters are {there}")
+    listed = ", ".join(f"gpu:{i} {a}" for i, a in enumerate(all_adapters))
+    raise DeviceError(f"device('gpu:{which}'): no such adapter: the adapters are {listed}")
 
 
 def open_adapter(which: str, open_one: Callable[[Adapter], Any]) -> Any:

@@ -421,8 +421,8 @@ class WgpuPath(CPath):
         for view, data, text in zip((source.code, wanted.label), held, texts, strict=True):
             view.data, view.length = data, len(text)
         wanted.nextInChain = ffi.cast("WGPUChainedStruct *", source)
-        kept = self.checks_of_trusted
-        handle = self._checked.wgpuDeviceCreateShaderModuleTrusted(wgpu._internal, wanted, kept)
+        checks = self.checks_of_trusted
+        handle = self._checked.wgpuDeviceCreateShaderModuleTrusted(wgpu._internal, wanted, checks)
         return self.api.GPUShaderModule(label, handle, wgpu)
 
     def submission(self, command: Any) -> Iterator[Any]:

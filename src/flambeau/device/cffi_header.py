@@ -52,9 +52,9 @@ class Parser:
             return self.usual().parse(text, *args, **kw)
         name = sha256(f"{self.versions}\0{text}".encode()).hexdigest()[:24]
         path = self.folder / f"{name}.pickle"
-        if kept := read_checked(path):
+        if cached := read_checked(path):
             with suppress(Exception):  # written by another Python
-                return pickle.loads(kept)
+                return pickle.loads(cached)
         parsed = self.usual().parse(text, *args, **kw)
         with suppress(OSError):
             write_checked(path, pickle.dumps(parsed))
@@ -74,12 +74,12 @@ def name_types_quickly(ffi: Any) -> None:
     parse = parser.parse_type
 
     def parse_type(text: str) -> Any:
-        every = parser._declarations
+        declarations = parser._declarations
         named = [f"{kind} {word}" for word in re.findall(r"\w+", text) for kind in kinds]
-        parser._declarations = {key: every[key] for key in named if key in every}
+        parser._declarations = {key: declarations[key] for key in named if key in declarations}
         try:
             return parse(text)
         finally:
-            parser._declarations = every
+            parser._declarations = declarations
 
     parser.parse_type = parse_type

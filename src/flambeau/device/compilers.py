@@ -85,14 +85,14 @@ class Ahead(InThreads):
 
     def compile(self, job: Job, module: Any, layout: Any) -> Any:
         """Create the pipeline of a module, and make the driver compile it."""
-        ours, mine = self.device._wgpu, self._own_device()
-        if mine is not ours:
-            theirs = self.device._fast.module(mine, job.wgsl, job.label, job.trusted)
-            own = self.device._fast.layout(mine, job.inputs, job.outputs)[1]
-            self._dispatch(mine, job, create(mine, job, theirs, own))
-        pipeline = create(ours, job, module, layout)
-        if mine is ours:
-            self._dispatch(ours, job, pipeline)
+        provider, thread_device = self.device._wgpu, self._own_device()
+        if thread_device is not provider:
+            compiled = self.device._fast.module(thread_device, job.wgsl, job.label, job.trusted)
+            own = self.device._fast.layout(thread_device, job.inputs, job.outputs)[1]
+            self._dispatch(thread_device, job, create(thread_device, job, compiled, own))
+        pipeline = create(provider, job, module, layout)
+        if thread_device is provider:
+            self._dispatch(provider, job, pipeline)
         return pipeline
 
     def _own_device(self) -> Any:
@@ -156,5 +156,5 @@ def _is_writable(folder: str | None) -> bool:
         path = Path(folder) if folder else Path.home() / ".cache"
     except RuntimeError:  # nobody's home
         return False
-    there = next((p for p in (path, *path.parents) if p.exists()), path)
-    return there.is_dir() and os.access(there, os.W_OK)
+    existing = next((p for p in (path, *path.parents) if p.exists()), path)
+    return existing.is_dir() and os.access(existing, os.W_OK)

@@ -93,7 +93,9 @@ def dawn_compiler(name: str) -> DawnCompiler:
     except (ImportError, OSError):
         raise DeviceError("wgpudawn is not installed", "pip install wgpudawn") from None
     dawn.switch_on(wgpudawn)
-    there = wgpudawn.gpu.enumerate_adapters_sync()
-    if not there:
+    adapters = wgpudawn.gpu.enumerate_adapters_sync()
+    if not adapters:
         raise DeviceError("Dawn reports no adapter: run flambeau doctor for the reason")
-    return DawnCompiler(next((a for a in there if dict[str, Any](a.info).get("device") == name), there[0]))
+    return DawnCompiler(
+        next((a for a in adapters if dict[str, Any](a.info).get("device") == name), adapters[0])
+    )

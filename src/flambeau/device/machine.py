@@ -61,12 +61,12 @@ def machine_of(of: AdapterIdentity, device: Any) -> MachineSpeed:
     if "H200" in of.adapter:
         return H200
     path = cache_folder("machines") / (re.sub(r"\W+", "-", f"{of.adapter} {of.driver}").lower() + ".json")
-    kept = json_cache.load_if_usable(path, _parse, "the measured speeds", "measured again")
-    if kept is None:
-        kept = measure_speeds(of.adapter, *_timers(device))
-        text = json.dumps({"format": FORMAT, **kept._asdict()})
+    cached = json_cache.load_if_usable(path, _parse, "the measured speeds", "measured again")
+    if cached is None:
+        cached = measure_speeds(of.adapter, *_timers(device))
+        text = json.dumps({"format": FORMAT, **cached._asdict()})
         json_cache.keep(path, text, "they are measured at each start")
-    return kept
+    return cached
 
 
 def _parse(said: Any) -> MachineSpeed:

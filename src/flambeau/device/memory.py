@@ -85,10 +85,10 @@ class Pool:
             size = -(-max(nbytes, 1) // SMALLEST) * SMALLEST
         else:
             size = size_class(nbytes)
-        taken, kept = Allocation(self, 0, nbytes, size), self.free.get(size)
-        if kept:
-            taken.handle = kept[-1]
-            del kept[-1]
+        taken, free_blocks = Allocation(self, 0, nbytes, size), self.free.get(size)
+        if free_blocks:
+            taken.handle = free_blocks[-1]
+            del free_blocks[-1]
             count._live += size
         else:
             self._allocate(taken)
@@ -262,8 +262,8 @@ class Fetch:
     def _collect(self) -> list[Any]:
         out: list[Any] = []
         parts, self.parts = self.parts, []
-        for mapping, asked in parts:
-            out += _split(mapping.view(), asked, self.device._fast.ffi)
+        for mapping, requested in parts:
+            out += _split(mapping.view(), requested, self.device._fast.ffi)
             mapping.end()
         with self.device.lock:
             for mapping, _ in parts:

@@ -15,8 +15,8 @@ RESOLVE = 0x200 | 0x04  # QUERY_RESOLVE | COPY_SRC
 
 def split_batches(spans: Iterator[list[Command]], most: int) -> Iterator[list[list[Command]]]:
     """Split spans into lists of at most `most`."""
-    while some := list(islice(spans, most)):
-        yield some
+    while batch := list(islice(spans, most)):
+        yield batch
 
 
 class Stamps:

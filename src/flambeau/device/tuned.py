@@ -129,9 +129,11 @@ def load_cached(of: AdapterIdentity) -> list[Choice]:
 
 def unlike(was: AdapterIdentity, of: AdapterIdentity) -> list[str]:
     """Describe how a file's identity differs from an adapter's."""
-    here = of._replace(templates=templates())
-    pairs = [(differing, getattr(was, name), getattr(here, name)) for name, differing in TOLD.items()]
-    return [f"{differing} ({there}, here {mine})" for differing, there, mine in pairs if there != mine]
+    current = of._replace(templates=templates())
+    pairs = [(differing, getattr(was, name), getattr(current, name)) for name, differing in TOLD.items()]
+    return [
+        f"{differing} ({saved}, here {present})" for differing, saved, present in pairs if saved != present
+    ]
 
 
 def read(path: Path) -> tuple[AdapterIdentity, list[Choice]]:

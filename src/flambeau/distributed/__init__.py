@@ -494,8 +494,8 @@ def all_gather_into_tensor(
         return None
     members, own, output = _group(group), _Buffer(input_tensor), _Buffer(output_tensor)
     parts = _equal_parts("all_gather_into_tensor", output.array, members.size)
-    like = own.array.reshape(-1)
-    return _call(members, async_op, [output], lambda later: members.all_gather(parts, like, async_op=later))
+    flat = own.array.reshape(-1)
+    return _call(members, async_op, [output], lambda later: members.all_gather(parts, flat, async_op=later))
 
 
 def gather(

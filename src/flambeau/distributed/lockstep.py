@@ -72,8 +72,8 @@ class Meeting:
         rows = np.zeros((max(map(len, self.by_rank)), own[0].size), np.float32)
         rows[: len(own)] = own
         tree: TreeSum[Floats] = TreeSum(self.shards, self.filled, np.add)
-        for shards, theirs in zip(self.by_rank, gather(self.group, rows), strict=True):
-            for shard, values in zip(shards, theirs, strict=False):
+        for shards, rows_of_rank in zip(self.by_rank, gather(self.group, rows), strict=True):
+            for shard, values in zip(shards, rows_of_rank, strict=False):
                 tree.put((shard, shard + 1), values)
         self._total, self._arrived = tree.total, {}
         self._round += 1

@@ -118,8 +118,8 @@ class Mesh:
                 self._write(peer)
             else:
                 peer.queue.extend(views)
-            ticket, waits = peer.queued, bool(peer.queue)
-        if waits:
+            ticket, is_queued = peer.queued, bool(peer.queue)
+        if is_queued:
             self._wake()
         return ticket
 

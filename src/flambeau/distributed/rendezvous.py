@@ -56,8 +56,8 @@ class Reception:
             connection.settimeout(None)
             rank = fields.pop("rank", None)
             with self._lock:
-                good = isinstance(rank, int) and rank > self.hello["rank"] and rank not in self.sockets
-                if good and fields == {"generation": self.hello["generation"]}:
+                is_valid = isinstance(rank, int) and rank > self.hello["rank"] and rank not in self.sockets
+                if is_valid and fields == {"generation": self.hello["generation"]}:
                     self.sockets[rank] = wire.tune(connection)
                     return
             connection.close()

@@ -95,8 +95,8 @@ def handshake(connection: socket.socket, token: str, server: bool) -> None:
     if server:
         connection.sendall(GREETING.pack(MAGIC, PROTOCOL, own))
         magic, protocol, nonce, proof = ANSWER.unpack(read_exactly(connection, ANSWER.size, deadline))
-        good = magic == MAGIC and hmac.compare_digest(proof, _proof(token, b"client", own, nonce))
-        refusal = 2 if magic == MAGIC and protocol != PROTOCOL else 0 if good else 1
+        is_valid = magic == MAGIC and hmac.compare_digest(proof, _proof(token, b"client", own, nonce))
+        refusal = 2 if magic == MAGIC and protocol != PROTOCOL else 0 if is_valid else 1
         connection.sendall(VERDICT.pack(refusal, b"" if refusal else _proof(token, b"server", nonce, own)))
     else:
         magic, protocol, nonce = GREETING.unpack(read_exactly(connection, GREETING.size, deadline))

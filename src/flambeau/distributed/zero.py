@@ -27,15 +27,15 @@ class OwnedState:
         number = {id(p): i for i, p in enumerate(params)}
         self._groups = [[number[id(p)] for p in g["params"]] for g in optimizer.param_groups]
         self._names = [_names_of(g) for g in optimizer.param_groups]
-        mine = set(self.owned)
+        owned_numbers = set(self.owned)
         for g, numbers in zip(optimizer.param_groups, self._groups, strict=True):
             names: list[str] | None = g.get("param_names")
             if names is not None:
-                names[:] = [name for name, i in zip(names, numbers, strict=True) if i in mine]
+                names[:] = [name for name, i in zip(names, numbers, strict=True) if i in owned_numbers]
             # In place: recorded steps and the group refer to this list.
-            g["params"][:] = [params[i] for i in numbers if i in mine]
+            g["params"][:] = [params[i] for i in numbers if i in owned_numbers]
         # ZeRO-1 (Rajbhandari et al., 2020): this is the memory that it saves.
-        for p in [p for p in optimizer.state if number[id(p)] not in mine]:
+        for p in [p for p in optimizer.state if number[id(p)] not in owned_numbers]:
             del optimizer.state[p]
 
     def spread(self, numbers: Sequence[int]) -> None:
@@ -64,26 +64,26 @@ class OwnedState:
         state = {str(local[n]): s for n, s in states.items()}
         all_states: dict[int, Any] = {}
         for data in gather_bytes(self.group, encode(state)):
-            theirs: dict[str, Any] = decode(bytearray(data), "state_dict()")
-            for i in theirs:
-                all_states[int(i)] = theirs[i]
+            part: dict[str, Any] = decode(bytearray(data), "state_dict()")
+            for i in part:
+                all_states[int(i)] = part[i]
         groups = [{**g, "params": self._numbers_of(k)} for k, g in enumerate(own["param_groups"])]
         return {"state": dict(sorted(all_states.items())), "param_groups": groups}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Load this worker's part of the state of all parameters."""
         own = self.optimizer.state_dict()
-        mine = set(self.owned)
+        owned_numbers = set(self.owned)
         state: dict[int, Any] = {}
         groups: list[dict[str, Any]] = []
-        for k, (g, ours) in enumerate(zip(state_dict["param_groups"], own["param_groups"], strict=True)):
-            saved = [n for n, i in zip(g["params"], self._groups[k], strict=True) if i in mine]
+        for k, (g, own_group) in enumerate(zip(state_dict["param_groups"], own["param_groups"], strict=True)):
+            saved = [n for n, i in zip(g["params"], self._groups[k], strict=True) if i in owned_numbers]
             state |= {
                 new: state_dict["state"][old]
-                for new, old in zip(ours["params"], saved, strict=True)
+                for new, old in zip(own_group["params"], saved, strict=True)
                 if old in state_dict["state"]
             }
-            groups.append({**g, "params": ours["params"]})
+            groups.append({**g, "params": own_group["params"]})
         self.optimizer.load_state_dict({"state": state, "param_groups": groups})
 
     def release(self) -> None:

@@ -90,9 +90,9 @@ class Transform:
         return _InverseTransform(self)
 
     def __call__(self, x: Tensor) -> Tensor:
-        kept, y = self._last_pair
+        last_x, y = self._last_pair
         # by identity, since comparing values would read them
-        if y is None or kept is not x:
+        if y is None or last_x is not x:
             y = self._call(x)
             if self._cache_size:
                 self._last_pair = (x, y)
@@ -101,8 +101,8 @@ class Transform:
     def back(self, y: Tensor) -> Tensor:
         """Return the x that is mapped to y."""
         # By identity: for the y of the last forward call, x is known without rounding.
-        x, kept = self._last_pair
-        if x is None or kept is not y:
+        x, last_y = self._last_pair
+        if x is None or last_y is not y:
             x = self._inverse(y)
             if self._cache_size:
                 self._last_pair = (x, y)

@@ -93,8 +93,10 @@ class Weights:
         values = [bytes(v) for v in run.read([Tensor(n) for n in tensors])] if tensors else []
         if first:
             self.constants = list(zip(tensors, values, strict=True))
-        is_alike = [(n.shape, n.dtype) for n in tensors] == [(n.shape, n.dtype) for n, _ in self.constants]
-        if not is_alike or values != [v for _, v in self.constants]:
+        has_same_shapes = [(n.shape, n.dtype) for n in tensors] == [
+            (n.shape, n.dtype) for n, _ in self.constants
+        ]
+        if not has_same_shapes or values != [v for _, v in self.constants]:
             listed = ", ".join(describe(n) for n in tensors) or "none"
             rule = (
                 f"the tensors that the function creates from Python numbers ({listed}) differ"

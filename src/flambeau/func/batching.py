@@ -188,8 +188,8 @@ def _movement(batch: Batch, node: Node) -> Node:
     # expand may add dims on the left, which go after the batch dim: [size, 1, ..., *x.shape] -> [size,
     # *shape]
     sizes = (batch.size, *(1,) * (len(shape) - len(x.shape)), *x.shape)
-    every = apply(OPS["reshape"], (batch.full_batch(x),), {"shape": sizes})
-    return _reapply(node, (every,), shape=(batch.size, *shape))
+    moved = apply(OPS["reshape"], (batch.full_batch(x),), {"shape": sizes})
+    return _reapply(node, (moved,), shape=(batch.size, *shape))
 
 
 def _composite(batch: Batch, node: Node) -> Node:

@@ -29,7 +29,7 @@ def assign(plan: Plan, align: int = 256, apart: frozenset[int] = frozenset()) ->
     sizes = dict(plan.stored)
     slots: list[int] = []
     busy: list[list[tuple[int, int]]] = []  # of each slot: when it is in use, in order
-    of: dict[int, int] = {}
+    buffer_of: dict[int, int] = {}
     for v in sorted((v for v in begins if v not in apart), key=lambda v: (-sizes[v], begins[v])):
         span = begins[v], ends[v]
         fits = (i for i in reversed(range(len(slots))) if _is_free(busy[i], span))
@@ -39,11 +39,11 @@ def assign(plan: Plan, align: int = 256, apart: frozenset[int] = frozenset()) ->
             slots.append(-(-max(sizes[v], 1) // align) * align)
             busy.append([])
         busy[slot].insert(bisect(busy[slot], span), span)
-        of[v] = slot
+        buffer_of[v] = slot
     for v, top in first.items():
-        if top in of:
-            of[v] = of[top]
-    return Slots(slots, of)
+        if top in buffer_of:
+            buffer_of[v] = buffer_of[top]
+    return Slots(slots, buffer_of)
 
 
 def lifetimes(plan: Plan) -> tuple[dict[int, int], dict[int, int], dict[int, int]]:

@@ -38,13 +38,13 @@ def without_unread(kernels: list[Kernel], keep: set[int]) -> tuple[list[Kernel],
 
     keep: requested values.
     """
-    read, kept = set(keep), list[tuple[Kernel, int]]()
+    read, remaining = set(keep), list[tuple[Kernel, int]]()
     for i in reversed(range(len(kernels))):
         k = kernels[i]
         if not read.isdisjoint(k.outputs):
-            kept.append((with_results(k, read) if k.shader.kind == "map_multi" else k, i))
+            remaining.append((with_results(k, read) if k.shader.kind == "map_multi" else k, i))
             read.update(k.inputs)
-    return [k for k, _ in reversed(kept)], [i for _, i in reversed(kept)]
+    return [k for k, _ in reversed(remaining)], [i for _, i in reversed(remaining)]
 
 
 @dataclass(frozen=True, eq=False)

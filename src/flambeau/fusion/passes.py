@@ -88,9 +88,9 @@ def gather_bundles(draft: Draft) -> None:
     """In a recorded plan on a GPU, put small independent kernels next to each other."""
     bundles = [[k] for k in draft.kernels]
     if draft.is_recorded and not draft.limits.software:
-        kept = {i for i, n in enumerate(draft.nodes) if n.buffer is not None} | draft.roots
+        held = {i for i, n in enumerate(draft.nodes) if n.buffer is not None} | draft.roots
         dying = draft.dying or frozenset()
-        bundles = order_by_bundle(draft.kernels, draft.sizes, kept, dying, draft.limits)
+        bundles = order_by_bundle(draft.kernels, draft.sizes, held, dying, draft.limits)
         bundles = join_bundles(bundles, draft.sizes, dying, draft.limits)
     draft.kernels = tuple(k for bundle in bundles for k in bundle)
     draft.bundles = [len(bundle) for bundle in bundles]

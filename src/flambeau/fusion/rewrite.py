@@ -90,10 +90,10 @@ def merge(roots: list[Node], order: list[Node]) -> Merged:
     overwritten.
     """
     places = classes_of(order)
-    apart = {r for r in roots if _is_fill(r)}
+    unmerged = {r for r in roots if _is_fill(r)}
     equal: dict[int, list[Node]] = {}
     for n, c in zip(order, places, strict=True):
-        if n.buffer is None and n.param is None and not n.again and not n.scalars and n not in apart:
+        if n.buffer is None and n.param is None and not n.again and not n.scalars and n not in unmerged:
             equal.setdefault(c, []).append(n)
     # node -> all nodes of its class, the first of `order` first
     leader = {n: same for same in equal.values() if len(same) > 1 for n in same}
@@ -177,12 +177,12 @@ class _Rewriting:
     def _drop_unread(self) -> None:
         """Remove nodes that the rewriting left without a reader."""
         read = {self.now[r] for r in self.graph.roots}
-        kept: list[Node] = []
+        remaining: list[Node] = []
         for n in reversed(self.walk):
             if n in read:
-                kept.append(n)
+                remaining.append(n)
                 read.update(n.inputs if n.buffer is None else (), n.after)
-        self.walk = kept[::-1]
+        self.walk = remaining[::-1]
 
     def _rewrite(self, n: Node) -> Node:
         if n.buffer is not None:
@@ -254,9 +254,11 @@ class _Rewriting:
         node = self.now[at]
         inputs = tuple([self._permute_operand(x, at.shape, axes) for x in node.inputs])
         node = self._new(node, node.op, inputs, node.attrs, tuple([a.size for a in axes]), node.dtype)
-        for like in reversed(chain):
-            if like.op.name == "cast":
-                node = self._new(like, like.op, (node,), like.attrs, node.shape, like.dtype)
+        for view_node in reversed(chain):
+            if view_node.op.name == "cast":
+                node = self._new(
+                    view_node, view_node.op, (node,), view_node.attrs, node.shape, view_node.dtype
+                )
         if node.shape != n.shape:
             node = self._new(node, OPS["reshape"], (node,), {"shape": n.shape}, n.shape, n.dtype)
         return node

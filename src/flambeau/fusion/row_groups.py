@@ -361,10 +361,10 @@ def rows_of(shape: Shape, dims: tuple[int, ...]) -> tuple[int, int] | None:
     real = [d for d in dims if shape[d] > 1]
     if not real or 0 in shape:
         return None
-    kept = [d for d in range(len(shape)) if shape[d] > 1 and d not in real]
-    if kept and kept[-1] > real[0]:
+    row_dims = [d for d in range(len(shape)) if shape[d] > 1 and d not in real]
+    if row_dims and row_dims[-1] > real[0]:
         return None
-    return prod(shape[d] for d in kept), prod(shape[d] for d in real)
+    return prod(shape[d] for d in row_dims), prod(shape[d] for d in real)
 
 
 def keeps_rows(source: Shape, result: Shape, key: tuple[int, int]) -> bool:

@@ -102,10 +102,10 @@ class _ReductionFinder:
             return False
         if len(siblings.reads | reads) + len(siblings.heads) + 1 > values.limits.storage_buffers:
             return False
-        mine, theirs = values.epilogues.nodes[n], siblings.nodes
-        if not are_independent(values, inputs_of(mine), set(theirs), first, SEARCHED_NODES):
+        own_nodes, sibling_nodes = values.epilogues.nodes[n], siblings.nodes
+        if not are_independent(values, inputs_of(own_nodes), set(sibling_nodes), first, SEARCHED_NODES):
             return False
-        if not are_independent(values, inputs_of(theirs), set(mine), place, SEARCHED_NODES):
+        if not are_independent(values, inputs_of(sibling_nodes), set(own_nodes), place, SEARCHED_NODES):
             return False
         self._add(n, reads, siblings)
         return True

@@ -83,7 +83,7 @@ def _inspect_call(target: TargetCall, runs: int, keep: int | bool, warm: bool) -
     plans = PlansSeen(sites)
     inputs = Inputs(KEEP if keep is True else int(keep)) if keep else None
     trace = CallTrace(plans, inputs)
-    calls, kept = Calls(trace, sites, runs, warm), 0
+    calls, stored_bytes = Calls(trace, sites, runs, warm), 0
     transfers = Counter[tuple[Any, ...]]()
     begin = perf_counter()
     with ExitStack() as stack:
@@ -95,9 +95,9 @@ def _inspect_call(target: TargetCall, runs: int, keep: int | bool, warm: bool) -
                 realize(*tensors_of(call(*args, **kw)))
             if calls.count == 1:
                 trace.end_first()
-            if len(sites.of_node) > kept:  # a recorded call makes no nodes
+            if len(sites.of_node) > stored_bytes:  # a recorded call makes no nodes
                 sites.keep(plans.origins())
-                kept = len(sites.of_node)
+                stored_bytes = len(sites.of_node)
     wall = perf_counter() - begin
     if not trace.dispatches:
         raise FlambeauError(f"inspect({name}): {_why_nothing(device)}")

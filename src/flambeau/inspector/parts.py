@@ -104,8 +104,8 @@ class Calls:
         work = sum(gpu.values())
         if not plain and any(meter_of(d).how == "repeats" for d in seen.spans):
             seconds += work  # the timed repeats are part of the call
-        alone = gpu["kernels"] if work > seconds else 0.0
-        if alone:  # separate passes take longer, or other load was higher: scale to the call
+        isolated = gpu["kernels"] if work > seconds else 0.0
+        if isolated:  # separate passes take longer, or other load was higher: scale to the call
             gpu, work = {name: s * seconds / work for name, s in gpu.items()}, seconds
         # The time of submits minus the kernels is more exact than the gaps between separately timed kernels.
         between = min(busy) - work if busy else gaps
@@ -114,7 +114,7 @@ class Calls:
         parts = gpu | {"gaps": gaps, "host": min(idle, host), "queue": max(idle - host, 0.0)}
         python = max(seen.host - seen.own - sum(seen.stages.values()), 0.0)
         stages = {"python": python} | seen.stages
-        return CallRow(which, len(calls), not plain, seconds, parts, stages, alone)
+        return CallRow(which, len(calls), not plain, seconds, parts, stages, isolated)
 
     def _gpu(self, call: TimedCall) -> tuple[dict[str, float], float]:
         """Return the GPU's seconds in a call's kernels and copies, and in gaps within a submit."""

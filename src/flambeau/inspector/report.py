@@ -73,15 +73,15 @@ def which(inspection: Inspection) -> str:
 
 def parts(call: CallRow) -> str:
     """Return a call's time, its parts, and the host's longest stages."""
-    which = "the first call" if call.which == "first" else "a later call"
+    label = "the first call" if call.which == "first" else "a later call"
     named = [f"{name} {s * 1e3:.3f} ms" for name, s in call.parts.items() if s]
     longest = sorted(call.stages.items(), key=lambda stage: -stage[1])[:STAGES]
     host = ", ".join(f"{name} {s * 1e3:.3f} ms" for name, s in longest if s)
-    line = f"{which}: {call.seconds * 1e3:.3f} ms: {' + '.join(named)}"
+    line = f"{label}: {call.seconds * 1e3:.3f} ms: {' + '.join(named)}"
     if call.alone:
         line += f" (each kernel timed separately: {call.alone * 1e3:.3f} ms in total)"
-    beside = ", in part while the GPU ran" if sum(call.stages.values()) > call.parts["host"] else ""
-    return line + (f" (the host{beside}: {host})" if host else "")
+    overlap = ", in part while the GPU ran" if sum(call.stages.values()) > call.parts["host"] else ""
+    return line + (f" (the host{overlap}: {host})" if host else "")
 
 
 def short(name: str) -> str:

@@ -363,11 +363,11 @@ class Trace:
             number = node.scalars[0]
             at = number.quantity if isinstance(number, Planned) else ("scalar", self.plan.index[id(node)], 0)
             return self._guard(self._add(Raw("scalar", node.dtype, node, extra=(at,))), node, view)
-        bare, seed = View(view.shape, view.index), ()
+        view_without_bounds, seed = View(view.shape, view.index), ()
         if node.op.name != "iota":
             seed = tuple([("scalar", self.plan.index[id(node)], word) for word in range(4)])
         kind = "iota" if node.op.name == "iota" else "random"
-        out = self._add(Raw(kind, node.dtype, node, view=bare, extra=seed))
+        out = self._add(Raw(kind, node.dtype, node, view=view_without_bounds, extra=seed))
         return self._guard(out, node, view)  # counted on, or drawn, outside too
 
     def _elementwise(self, node: Node, chain: tuple[Move, ...], depth: int) -> int:

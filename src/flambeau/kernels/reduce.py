@@ -271,8 +271,8 @@ class ReduceBuilder:
         first = [q.add("reduced", n) for n in reduced[:1]] if plan.limits.software else [""]
         loops = (*first, *[q.add("reduced", n) for n in reduced[1:]])
         # The serial template loops over every run; the tree counts through all of a row with `k`.
-        alone = "r0" if plan.limits.software else "k"
-        coords = coordinates(len(self.outer), "c", "row") + coordinates(len(self.inner), "r", alone)
+        coordinate = "r0" if plan.limits.software else "k"
+        coords = coordinates(len(self.outer), "c", "row") + coordinates(len(self.inner), "r", coordinate)
         body = emit(trace.steps, naming_over(self.runs, coords, b, q, width), self.domain.root)
         if len(reductions) > 1:
             # Reductions of the same value share a field of the struct.
@@ -357,12 +357,12 @@ class ReduceBuilder:
             return TREE_THREADS // across, across, 1
         width = 4 if self.can_widen() else 1
         turns = self.domain.length // width
-        alone = TREE_THREADS if self.domain.rows == 1 else 128
+        threads_per_row = TREE_THREADS if self.domain.rows == 1 else 128
         # few steps, so that a new batch size seldom makes a new shader; one thread per window, if windows
         # fill the GPU
         serial = WINDOW if self.domain.rows >= WINDOWS_FILL else 4
         steps = ((serial, 1), (64, 8), (512, 32))
-        lanes = next((n for most, n in steps if turns <= most), alone)
+        lanes = next((n for most, n in steps if turns <= most), threads_per_row)
         fits = [n for n in (1, 8, 32, 64, 128, 256) if n <= max(turns, 1)]
         bucket = (min(turns, 1 << 16).bit_length(), min(self.domain.rows, 1 << 16).bit_length(), width)
         lanes = choose(self.plan.limits, "tree", bucket, fits, lanes)

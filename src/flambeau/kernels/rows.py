@@ -92,8 +92,8 @@ def domain_of(group: Group) -> tuple[Shape, int]:
     if any(b % a for a, b in pairwise(ends)):
         ends = sorted({1, length, rows * length})
     sizes = [b // a for a, b in pairwise(ends)]
-    kept = sum(e > length for e in ends)
-    return tuple(reversed(sizes)), kept
+    row_dims = sum(e > length for e in ends)
+    return tuple(reversed(sizes)), row_dims
 
 
 @dataclass
@@ -269,8 +269,8 @@ class RowBuilder:
         if width == 1 and reads > NARROW:
             # A thread takes four reads of single elements for one of a four: 100,000 rows of 101 take
             # 36 us with 8 threads a row, 39 with 32, 49 with 64, 77 with 128 (softmax, H200, 2026-11-27).
-            like = max(reads // 4, NARROW)
-            more = [RowVariant("registers", n) for most, n in THREADS_OF_A_ROW if like <= most]
+            lanes_wanted = max(reads // 4, NARROW)
+            more = [RowVariant("registers", n) for most, n in THREADS_OF_A_ROW if lanes_wanted <= most]
             fit = [v for v in more if v in variants] or fit
         usual = next(iter(fit), STAGED)
         many = self.rows >= ROWS_FILL or self.length < LONG_ROW

@@ -74,8 +74,8 @@ def line_of(steps: list[Raw], runs: list[tuple[int, ...]], sizes: list[int], kep
     line = WindowLine(sizes[-1], stride, dilation, sizes[outer - 1])
     near = 0 < stride <= STEP and dilation <= STEP and line.is_short
     # consecutive windows, as rows of a matrix are, are not a line
-    apart = len(runs) == outer + 1 and stride >= line.cell(0, line.taps)
-    return line if near and not apart else None
+    is_separate = len(runs) == outer + 1 and stride >= line.cell(0, line.taps)
+    return line if near and not is_separate else None
 
 
 class WindowBuilder:

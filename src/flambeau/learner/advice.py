@@ -26,15 +26,15 @@ def advice(state: RunState) -> str:
     """Return one line: the cause of most of the waiting, its share of the time, and the remedy."""
     if state.ended:
         return f"ended: {state.ended.reason}" + (f": {state.ended.text}" if state.ended.text else "")
-    every = state.waits()
-    waits = {cause: part for cause, part in every.items() if cause in WAITS}
+    all_waits = state.waits()
+    waits = {cause: part for cause, part in all_waits.items() if cause in WAITS}
     if not waits:
         return "no waiting times measured yet"
     cause = max(waits, key=lambda c: waits[c])
     if waits[cause] < ENOUGH:
         return f"no bottleneck: {cause} takes the most time, {waits[cause]:.0%}"
     description, cure = WAITS[cause]
-    function = slow_function(cause, every)
+    function = slow_function(cause, all_waits)
     if function.startswith("prepare"):
         cure = "apply it to items, in the dataset, where workers run it"
     return f"{description} {waits[cause]:.0%} of the time{function and f', mostly for {function}'}: {cure}"

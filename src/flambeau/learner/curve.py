@@ -62,14 +62,14 @@ class Curve:
 
     def cut(self, step: float) -> None:
         """Drop the points after a step, where a resumed run repeats them."""
-        kept = [p for p in self.points if p[0] <= step]
+        earlier = [p for p in self.points if p[0] <= step]
         recent = [p for p in self.recent if p[0] <= step]
-        if len(kept) == len(self.points) and len(recent) == len(self.recent):
+        if len(earlier) == len(self.points) and len(recent) == len(self.recent):
             return
-        self.points, self.rest = kept, []
+        self.points, self.rest = earlier, []
         # If all recent points were cut, the last kept one stays, so that `last` and the axis have a value.
-        self.recent = deque(recent or kept[-1:], maxlen=RECENT)
-        values = [v for _, v in [*kept, *recent] if isfinite(v)]
+        self.recent = deque(recent or earlier[-1:], maxlen=RECENT)
+        values = [v for _, v in [*earlier, *recent] if isfinite(v)]
         self.low, self.high = min(values, default=float("inf")), max(values, default=float("-inf"))
         self.last = self.recent[-1][1] if self.recent else float("nan")
 

@@ -46,9 +46,9 @@ class Terminal:
         """Let printed output go to the terminal again."""
         for stream in filter(None, (sys.stdout, sys.stderr)):
             stream.flush()
-        for fd, kept in self.outputs.items():
-            os.dup2(kept, fd)
-            os.close(kept)
+        for fd, saved in self.outputs.items():
+            os.dup2(saved, fd)
+            os.close(saved)
         for fd in (self.read_end, self.write_end):
             os.close(fd)
         self.outputs = {}
@@ -103,8 +103,8 @@ class Dashboard:
         self.closing.clear()
         self.kills = 0
         self.terminal = Terminal()
-        self.pipe, theirs = Pipe()
-        fds = theirs.fileno(), self.terminal.read_end
+        self.pipe, child_end = Pipe()
+        fds = child_end.fileno(), self.terminal.read_end
         command = [sys.executable, "-P", "-m", "flambeau.learner.tui", *map(str, fds), *self.options]
         screen = self.terminal.outputs.get(1)
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT, signal.SIGTERM])
@@ -114,7 +114,7 @@ class Dashboard:
             )
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        theirs.close()  # so that the pipe ends with the process
+        child_end.close()  # so that the pipe ends with the process
         self.terminal.redirect()
         os.register_at_fork(after_in_child=self.pipe.close)  # else a forked worker keeps the pipe open
         atexit.register(self.close)

@@ -131,13 +131,13 @@ class CSV(Logger):
     def start(self, event: RunStarted) -> None:
         self.end()
         path = in_folder(self.path, event, "metrics.csv")
-        kept = rows_until(path, event.step) if event.resumed else []
-        last = (row for row in kept if row[0] == str(event.step) and row[2] != "test")
+        earlier_rows = rows_until(path, event.step) if event.resumed else []
+        last = (row for row in earlier_rows if row[0] == str(event.step) and row[2] != "test")
         self.ended = {tuple(row[:5]) for row in last}  # a run killed in its validation ends the epoch again
         # Written beside and renamed: a crash must not lose the earlier rows.
         part = path.with_suffix(".part")
         with open(part, "w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows([COLUMNS, *kept])
+            csv.writer(file).writerows([COLUMNS, *earlier_rows])
         os.replace(part, path)
         self.file = open(path, "a", newline="", encoding="utf-8")  # noqa: SIM115 - as long as the run
         self.rows = csv.writer(self.file)

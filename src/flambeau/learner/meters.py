@@ -72,9 +72,9 @@ class SplitMeter:
         for name, metric in other.metrics.items():
             metric.reset()
             for state in states:
-                theirs = _copy_metric(metric, self.total.device)
-                theirs.load_state_dict(state[name])
-                metric.merge_state(theirs)
+                copied = _copy_metric(metric, self.total.device)
+                copied.load_state_dict(state[name])
+                metric.merge_state(copied)
         return other
 
     def with_total(self, total: float, items: int) -> SplitMeter:

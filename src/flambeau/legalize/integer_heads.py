@@ -257,10 +257,10 @@ def scatter(x: Integer, keys: Any, places: Any, src: Integer, join: str) -> Inte
     # The destination of each row of src, in src's order.
     where = call_op("_back", keys.reshape(1, -1), places.reshape(1, -1)).reshape(-1)
     # Low words count only where the high word is the winning one.
-    mine = (x.top == top).where(x.words[0], worst)
+    own_words = (x.top == top).where(x.words[0], worst)
     index = where.unsqueeze(1).expand(*src.shape)
-    theirs = (src.top == call_op("_gather", top, index, dim=0)).where(src.words[0], worst)
-    return from_words(x.dtype, put(mine, theirs, join), top.to(dt.uint32))
+    source_words = (src.top == call_op("_gather", top, index, dim=0)).where(src.words[0], worst)
+    return from_words(x.dtype, put(own_words, source_words, join), top.to(dt.uint32))
 
 
 # --- products of matrices ---

@@ -154,8 +154,8 @@ def subtract(a: Integer, b: Integer) -> Integer:
 
 
 def negate(a: Integer) -> Integer:
-    like = a.narrow if a.is_narrow else a.words[0]
-    return subtract(number(a.dtype, 0, like), a)
+    word = a.narrow if a.is_narrow else a.words[0]
+    return subtract(number(a.dtype, 0, word), a)
 
 
 def multiply(a: Integer, b: Integer) -> Integer:

@@ -138,8 +138,8 @@ class Extreme(Aggregator):
         if not x.numel():
             return
         # The start value, an infinity, changes no extreme.
-        kept, extreme = self.states["value_"], skipped.where(self.start, x)
-        kept.assign_(kept.minimum(extreme.amin()) if self.least else kept.maximum(extreme.amax()))
+        best, extreme = self.states["value_"], skipped.where(self.start, x)
+        best.assign_(best.minimum(extreme.amin()) if self.least else best.maximum(extreme.amax()))
 
     def compute(self) -> Any:
         """Return the value; infinite without values."""

@@ -96,12 +96,12 @@ class MetricCollection:
 
     def __call__(self, *args: Any, **kw: Any) -> dict[str, Any]:
         """Count a batch, and return the values of only this batch as tensors, without reading them."""
-        alone = self.clone()
-        alone.reset()
-        alone.update(*args, **kw)
+        batch_metrics = self.clone()
+        batch_metrics.reset()
+        batch_metrics.update(*args, **kw)
         # One update serves both: the values of this batch, and the counts so far.
-        self.merge_state(alone)
-        return alone.value()
+        self.merge_state(batch_metrics)
+        return batch_metrics.value()
 
     forward = __call__
 

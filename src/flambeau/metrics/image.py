@@ -394,11 +394,11 @@ class FrechetInceptionDistance(Metric):
 
     def reset(self) -> None:
         """Reset the states; keeps the features of real images if reset_real_features is False."""
-        kept = (
+        real_states = (
             {} if self.reset_real_features else {k: s.clone() for k, s in self.states.items() if k[0] == "r"}
         )
         super().reset()
-        for name, state in kept.items():
+        for name, state in real_states.items():
             self.states[name].assign_(state)
 
     def compute(self) -> Any:

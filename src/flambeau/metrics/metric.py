@@ -202,11 +202,11 @@ class Metric:
 
     def __call__(self, *args: Any, **kw: Any) -> Any:
         """Count a batch, and return the value of only this batch as tensors, without reading them."""
-        alone = self.clone()
-        alone.reset()
-        alone.update(*args, **kw)
-        self.merge_state(alone)
-        return alone.value()
+        batch_metric = self.clone()
+        batch_metric.reset()
+        batch_metric.update(*args, **kw)
+        self.merge_state(batch_metric)
+        return batch_metric.value()
 
     forward = __call__
 
@@ -220,9 +220,9 @@ class Metric:
 
         TypeError for a state that can't be joined; ValueError if names or shapes differ.
         """
-        theirs = incoming_state.states if isinstance(incoming_state, Metric) else incoming_state
-        self._check_states("merge_state", theirs)
-        self.join(theirs)
+        incoming = incoming_state.states if isinstance(incoming_state, Metric) else incoming_state
+        self._check_states("merge_state", incoming)
+        self.join(incoming)
         if tensors := tensors_in(self.states):
             realize(*tensors)
 
@@ -232,12 +232,12 @@ class Metric:
             if how is None:
                 rule = "add_state has no rule for joining two states: pass dist_reduce_fx to it"
                 raise TypeError(f"{self.name}.merge_state(...): {name}: {rule}")
-            mine, other = self.states[name], theirs[name]
-            if isinstance(mine, Tensor):
+            own_state, other = self.states[name], theirs[name]
+            if isinstance(own_state, Tensor):
                 # in place, so that a metric that shares this state sees the sum
-                mine.assign_(how(mine, other.to(self.device)))
+                own_state.assign_(how(own_state, other.to(self.device)))
             else:
-                self.states[name] = how(mine, other)
+                self.states[name] = how(own_state, other)
 
     def clone(self) -> Self:
         """Return a separate metric with the same arguments and copies of the states."""
@@ -268,11 +268,13 @@ class Metric:
         loaded."""
         self._check_states("load_state_dict", state_dict)
         for name in self._defaults:
-            mine, loaded = self.states[name], state_dict[name]
-            if isinstance(mine, Tensor):
-                mine.assign_(loaded.to(self.device))
+            own_state, loaded = self.states[name], state_dict[name]
+            if isinstance(own_state, Tensor):
+                own_state.assign_(loaded.to(self.device))
             else:
-                self.states[name] = [t.to(self.device) for t in loaded] if isinstance(mine, list) else loaded
+                self.states[name] = (
+                    [t.to(self.device) for t in loaded] if isinstance(own_state, list) else loaded
+                )
         if tensors := tensors_in(self.states):
             realize(*tensors)
 

@@ -410,8 +410,8 @@ class SpearmanCorrCoef(Metric):
     def compute(self) -> Any:
         """Return the coefficient of each output, from -1 to 1."""
         # [2, outputs, n]; before the first batch NaN, as of an empty mean
-        kept = self.states["pairs"]
-        both = cat(kept, 2) if kept else full((2, self.num_outputs, 1), float("nan"), device=self.device)
+        pairs = self.states["pairs"]
+        both = cat(pairs, 2) if pairs else full((2, self.num_outputs, 1), float("nan"), device=self.device)
         x, y = ranks(both).unbind(0)
         dx, dy = x - x.mean(1, keepdim=True), y - y.mean(1, keepdim=True)
         # 1e-6 as in torchmetrics: constant ranks give 0 instead of NaN

@@ -82,8 +82,8 @@ class CountMetric(Metric):
     @property
     def total(self) -> Tensor:
         """The counts: [k, c], or [n, k, c] for "samplewise"."""
-        kept = self.states["counts"]
-        return (cat(kept) if kept else self._none()) if self.samplewise else kept
+        counts = self.states["counts"]
+        return (cat(counts) if counts else self._none()) if self.samplewise else counts
 
     def _none(self) -> Tensor:
         raise NotImplementedError

@@ -27,11 +27,11 @@ def rows(*values: Tensor) -> Tensor:
     """Stack tensors of equal shape by selecting with an index. Unlike a stack, which is written row by row,
     it fuses with its use. k of [...] -> [k, ...]"""
     # row i where index == i: an elementwise expression, which fuses with the addition to a state
-    which = arange(len(values), dtype=int32, device=values[0].device)
-    which = which.reshape(-1, *[1] * values[0].ndim)
+    row_index = arange(len(values), dtype=int32, device=values[0].device)
+    row_index = row_index.reshape(-1, *[1] * values[0].ndim)
     table = values[-1].unsqueeze(0)
     for i, row in enumerate(values[:-1]):
-        table = where(which == i, row, table)
+        table = where(row_index == i, row, table)
     return table
 
 

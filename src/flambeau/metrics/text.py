@@ -239,13 +239,13 @@ class BLEUScore(Metric):
             states["preds_len"] += len(words)
             # the closest reference length; of two equally close ones the first
             states["target_len"] += min(map(len, others), key=lambda n: abs(len(words) - n))
-            mine = runs(words, self.n_gram)
+            own_runs = runs(words, self.n_gram)
             known: Counter[Any] = Counter()
             for other in others:
                 # | is the maximum of counts: an n-gram may match as often as in the reference with most of
                 # it (clipping)
                 known |= runs(other, self.n_gram)
-            for run, n in mine.items():
+            for run, n in own_runs.items():
                 states[f"total_{len(run)}"] += n
                 states[f"found_{len(run)}"] += min(n, known[run])
 
@@ -386,9 +386,9 @@ class ROUGEScore(Metric):
         if key == "rougeL":
             return scores(common(a, b)[-1][-1], len(a), len(b))
         n = int(key[-1])
-        mine, other = ({r: c for r, c in runs(w, n).items() if len(r) == n} for w in (a, b))
-        hits = sum(min(c, other.get(r, 0)) for r, c in mine.items())
-        return scores(hits, sum(mine.values()), sum(other.values()))
+        own_runs, other = ({r: c for r, c in runs(w, n).items() if len(r) == n} for w in (a, b))
+        hits = sum(min(c, other.get(r, 0)) for r, c in own_runs.items())
+        return scores(hits, sum(own_runs.values()), sum(other.values()))
 
     def _by_lines(self, text: list[str], reference: list[str]) -> Scores:
         # rougeLsum: the union of the longest common subsequences of each reference line with all lines

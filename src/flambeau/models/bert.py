@@ -139,8 +139,8 @@ class BertModel(nn.Module):
         if attention_mask is None:
             return F.normalize(x.mean(1))
         # the mean without padding; clamp: a row of padding alone gives 0, not NaN
-        kept = (attention_mask != 0).float().unsqueeze(-1)
-        return F.normalize((x * kept).sum(1) / kept.sum(1).clamp(min=1))
+        token_mask = (attention_mask != 0).float().unsqueeze(-1)
+        return F.normalize((x * token_mask).sum(1) / token_mask.sum(1).clamp(min=1))
 
     def adapt(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """Convert a state_dict to these names, also from one with a prefix, heads or old names of norms."""

@@ -88,12 +88,12 @@ class Past(nn.Module):
         """Return the keys that the next n tokens may attend to, apart from causality: no padding, and with a
         window only the last ones. None for all. -> [1 or batch, 1, 1 or n, length]"""
         keys = Tensor.arange(self.size.length, dtype=dt.int32, device=self.padding.device)
-        kept = (keys >= self.padding.reshape(-1, 1, 1, 1)) if self.is_padded else None
+        is_token = (keys >= self.padding.reshape(-1, 1, 1, 1)) if self.is_padded else None
         if window is None or window >= self.size.length:
-            return kept
+            return is_token
         rows = Tensor.arange(n, dtype=dt.int32, device=keys.device) + self.count()
         near = (keys > rows.unsqueeze(1) - window).unsqueeze(0).unsqueeze(0)
-        return near if kept is None else kept & near
+        return near if is_token is None else is_token & near
 
     def attend(
         self,

@@ -214,8 +214,8 @@ class TableEncoder(Module):
         if values.dtype.kind in "OUS":
             known = sorted({text_of(v) or "" for v in values})
             values = np.array([known.index(text_of(v) or "") for v in values], "i8")
-        kept = values.astype("f4") if values.dtype.kind == "f" else values.astype("i8")
-        return TensorDataset(categories, numbers, tensor(kept))
+        targets = values.astype("f4") if values.dtype.kind == "f" else values.astype("i8")
+        return TensorDataset(categories, numbers, tensor(targets))
 
     def get_extra_state(self) -> Tensor:
         """The fitted state as bytes of JSON."""

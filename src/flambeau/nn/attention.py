@@ -31,8 +31,8 @@ def join_masks(
     padding = None if key_padding_mask is None else key_padding_mask.unsqueeze(1).unsqueeze(1)
     masks = [m for m in (attn_mask, padding) if m is not None]
     if all(m.dtype.kind == "b" for m in masks):
-        kept = [m.logical_not() for m in masks]  # PyTorch's True is "masked out", here True is "attend"
-        return None if not kept else kept[0] if len(kept) == 1 else kept[0] & kept[1]
+        allowed = [m.logical_not() for m in masks]  # PyTorch's True is "masked out", here True is "attend"
+        return None if not allowed else allowed[0] if len(allowed) == 1 else allowed[0] & allowed[1]
     # a bool mask beside a float one becomes -inf
     added = [m.where(float("-inf"), 0.0) if m.dtype.kind == "b" else m for m in masks]
     return (added[0] if len(added) == 1 else added[0] + added[1]).to(dtype)

@@ -270,15 +270,15 @@ class ParameterList(Module):
 
     def pop(self, index: int = -1) -> Any:
         """Remove and return the parameter at an index, by default the last."""
-        kept = list(self)
+        parameters = list(self)
         # checks the index before anything is deleted
         self._place(index)
-        value = kept.pop(index)
+        value = parameters.pop(index)
         # All are set again: names must be consecutive, and vars() keeps the order.
         for i in range(self._size):
             delattr(self, str(i))
         self._size = 0
-        self.extend(kept)
+        self.extend(parameters)
         return value
 
     def __len__(self) -> int:

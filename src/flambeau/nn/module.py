@@ -442,13 +442,13 @@ class Module(Owner):
                 f"{type(self).__name__}.to({dtype}): parameters must be floats: pass a float dtype"
             )
         # keeps_dtype names buffers such as rotary tables, which lose too much in 16 bits.
-        kept = {id(getattr(m, name)) for m in self.modules() for name in m.keeps_dtype}
+        uncast = {id(getattr(m, name)) for m in self.modules() for name in m.keeps_dtype}
         places = placement.place(self, device) if placement.is_placement(device) else {}
         if device is not None and not places:
             routes.unroute(self)
 
         def convert(t: Tensor) -> Tensor:
-            is_cast = t.dtype.is_float and id(t) not in kept
+            is_cast = t.dtype.is_float and id(t) not in uncast
             where, cast_to = places.get(id(t), device), dtype if is_cast else None
             if is_lazy(t):  # it has no value yet
                 lazy: Any = t

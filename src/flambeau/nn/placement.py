@@ -105,9 +105,9 @@ class _Placement:
             return covered
         missing: list[str] = []
         for one in parts:
-            mine = {n for n, name in known.items() if _fits(one, name)}
-            missing += [] if mine else [".".join(one)]
-            covered |= mine
+            matching = {n for n, name in known.items() if _fits(one, name)}
+            missing += [] if matching else [".".join(one)]
+            covered |= matching
         if missing:
             inside = "" if missing == [pattern] else f" ({_list_names(missing)})"
             hint = suggest(missing[0], known)
@@ -132,9 +132,9 @@ class _Placement:
         first: dict[int, str] = {}
         for name, t in self.tensors.items():
             other = first.setdefault(id(t), name)
-            here, there = self.of_name[name], self.of_name[other]
-            if here is not there and None not in (here, there):
-                rule = f"{other!r} and {name!r} are one tensor, on {there} and {here}"
+            device, other_device = self.of_name[name], self.of_name[other]
+            if device is not other_device and None not in (device, other_device):
+                rule = f"{other!r} and {name!r} are one tensor, on {other_device} and {device}"
                 self.problems.append(f"{rule}: place both on one device")
 
     def _routes(self, prefix: str, module: Module) -> Iterator[tuple[Module, Any]]:

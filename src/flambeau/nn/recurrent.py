@@ -102,8 +102,8 @@ class _Steps:
     def __init__(self, batch_sizes: tuple[int, ...], device: DeviceLike | None):
         lengths = lengths_of(batch_sizes)
         steps = range(len(batch_sizes))
-        kept = [[t < n for n in lengths] for t in steps]
-        self.kept = tensor(kept, device=device).reshape(len(steps), len(lengths), 1, 1)
+        is_running = [[t < n for n in lengths] for t in steps]
+        self.kept = tensor(is_running, device=device).reshape(len(steps), len(lengths), 1, 1)
         # Each sequence is reversed within its own length.
         # steps of the padding map to themselves
         turned = [[n - 1 - t if t < n else t for n in lengths] for t in steps]

@@ -413,10 +413,12 @@ def _contract(e: Emitter, n: TracedNode, a: str, b: str) -> str:
     terms: list[str] = []
     operands: list[str] = []
     for x, name in zip(n.inputs, (a, b)):
-        kept = [d for d in range(rank) if x.shape[d] != constant_size(1) or both[d] == constant_size(1)]
-        terms.append("".join(letters[d] for d in kept))
-        shape = [x.shape[d] for d in kept]
-        operands.append(name if len(kept) == rank else _emit_reshape(e, name, shape))
+        result_dims = [
+            d for d in range(rank) if x.shape[d] != constant_size(1) or both[d] == constant_size(1)
+        ]
+        terms.append("".join(letters[d] for d in result_dims))
+        shape = [x.shape[d] for d in result_dims]
+        operands.append(name if len(result_dims) == rank else _emit_reshape(e, name, shape))
     return e.add("Einsum", *operands, equation=f"{','.join(terms)}->{letters[: rank - nk]}")
 
 

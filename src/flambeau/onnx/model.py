@@ -47,15 +47,19 @@ class ModelCall:
     def __call__(self, fed: dict[str, Any]) -> list[Any]:
         recorder = state.thread.recorder
         # other operators need the weight as a tensor
-        takes = recorder is None or isinstance(recorder, Recorder)
+        may_record = recorder is None or isinstance(recorder, Recorder)
         # Folding reads weights as constants; in training they change, and gradients must flow through them.
         self.runner.training = self.training
-        return self.runner.run_model(self.weights, fed, takes and not (self.training or is_grad_enabled()))
+        return self.runner.run_model(
+            self.weights, fed, may_record and not (self.training or is_grad_enabled())
+        )
 
     def reads(self, weights: Initializers) -> bool:
         """Whether these are this call's weights."""
-        mine, theirs = self.weights.tensors, weights.tensors
-        return mine.keys() == theirs.keys() and all(map(is_, mine.values(), theirs.values()))
+        own_tensors, other_tensors = self.weights.tensors, weights.tensors
+        return own_tensors.keys() == other_tensors.keys() and all(
+            map(is_, own_tensors.values(), other_tensors.values())
+        )
 
 
 class OnnxModel(Module):

@@ -112,8 +112,8 @@ def folded_nodes(graph: GraphDef, names: set[str], functions: Any) -> list[NodeD
 
 def names_read_outside(graph: GraphDef, nodes: list[NodeDef]) -> set[str]:
     """Return the names that a graph's outputs, and its nodes other than `nodes`, read."""
-    apart = set(map(id, nodes))
-    others = (names_read(n) for n in graph.nodes if id(n) not in apart)
+    inner = set(map(id, nodes))
+    others = (names_read(n) for n in graph.nodes if id(n) not in inner)
     return {v.name for v in graph.outputs}.union(*others)
 
 
@@ -141,13 +141,17 @@ def names_read(node: NodeDef) -> set[str]:
 def plan_of(graph: GraphDef, nodes: list[NodeDef], values: dict[str, Any], static: set[str]) -> GraphPlan:
     """Return the plan of a graph whose nodes have run: `static` are the names of values that depend on
     shapes only."""
-    apart = [n for n in nodes if not all(out in static for out in n.outputs if out)]
-    needed = needed_nodes(apart, [v.name for v in graph.outputs])
+    remaining = [n for n in nodes if not all(out in static for out in n.outputs if out)]
+    needed = needed_nodes(remaining, [v.name for v in graph.outputs])
     read = {v.name for v in graph.outputs}.union(*map(names_read, needed))
     known = {name: values[name] for name in static & read}
     # Shapes as Python lists: operators read them as numbers at each call, without `.tolist()`.
-    few = [v for v in known.values() if isinstance(v, Tensor) and v.device.kind == "cpu" and v.numel() <= FEW]
-    return GraphPlan(known, needed, {id(v): v.tolist() for v in few}, dict.fromkeys(map(id, known.values())))
+    small_tensors = [
+        v for v in known.values() if isinstance(v, Tensor) and v.device.kind == "cpu" and v.numel() <= FEW
+    ]
+    return GraphPlan(
+        known, needed, {id(v): v.tolist() for v in small_tensors}, dict.fromkeys(map(id, known.values()))
+    )
 
 
 def fold_norms(model: ModelDef) -> ModelDef:
@@ -172,9 +176,9 @@ def fold_norms(model: ModelDef) -> ModelDef:
     needed = set(map(id, needed_nodes(nodes, [v.name for v in graph.outputs])))
     nodes = tuple(n for n in nodes if id(n) in needed or not _is_constant(n, known))
     read = {v.name for v in graph.outputs}.union(*map(names_read, nodes))
-    kept = {name: a for name, a in arrays.items() if name in read}
-    inputs = tuple(v for v in graph.inputs if v.name in kept or v.name not in graph.initializers)
-    return replace(model, graph=replace(graph, nodes=nodes, initializers=kept, inputs=inputs))
+    weights_read = {name: a for name, a in arrays.items() if name in read}
+    inputs = tuple(v for v in graph.inputs if v.name in weights_read or v.name not in graph.initializers)
+    return replace(model, graph=replace(graph, nodes=nodes, initializers=weights_read, inputs=inputs))
 
 
 def _known_arrays(graph: GraphDef) -> dict[str, Any]:

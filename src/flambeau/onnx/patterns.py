@@ -104,8 +104,8 @@ def fuse_patterns(model: ModelDef) -> ModelDef:
     nodes = [_match(find, n) for n in graph.nodes]
     before, after = (set(map(id, needed_nodes(each, outputs))) for each in (graph.nodes, nodes))
     # unused nodes must not run, since they may fail
-    kept = tuple(n for n in nodes if id(n) in after or id(n) not in before)
-    return replace(model, graph=replace(graph, nodes=kept))
+    remaining = tuple(n for n in nodes if id(n) in after or id(n) not in before)
+    return replace(model, graph=replace(graph, nodes=remaining))
 
 
 def _match(find: Finder, node: NodeDef) -> NodeDef:

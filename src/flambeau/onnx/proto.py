@@ -132,8 +132,8 @@ def _message(view: memoryview, into: ProtoMessage, depth: int) -> ProtoMessage:
 def _keep(into: ProtoMessage, field: Field, read: Any) -> None:
     fields = into.__dict__
     if field.many:
-        kept: Any = read
-        several: Any = kept if isinstance(read, list | array) else [kept]
+        value: Any = read
+        several: Any = value if isinstance(read, list | array) else [value]
         if field.name in fields:
             fields[field.name].extend(several)
         else:

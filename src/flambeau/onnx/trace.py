@@ -153,17 +153,19 @@ def _join(specs: Any, sizes: dict[str, int], first: _Trace, others: dict[str, _T
     symbols = {s: (k, d) for s, k, d in places if isinstance(s, str)}
     traced_nodes: dict[int, TracedNode] = {}
     for place, n in enumerate(first.order):
-        twins = {name: t.order[place] for name, t in others.items()}
+        counterparts = {name: t.order[place] for name, t in others.items()}
         formula = _Formula(sizes, n)
-        shape = formula.of(n.shape, {k: t.shape for k, t in twins.items()})
+        shape = formula.of(n.shape, {k: t.shape for k, t in counterparts.items()})
         known_attrs = {a: v for a, v in n.attrs.items() if a not in IGNORED}
-        attrs = {a: formula.of(v, {k: t.attrs[a] for k, t in twins.items()}) for a, v in known_attrs.items()}
+        attrs = {
+            a: formula.of(v, {k: t.attrs[a] for k, t in counterparts.items()}) for a, v in known_attrs.items()
+        }
         known = n.buffer is not None
         traced = TracedNode(n, [] if known else [traced_nodes[id(x)] for x in n.inputs], [], shape, attrs)
         if not known:
             traced.parents = [traced_nodes[id(x)] for x in n.parents if id(x) in traced_nodes]
         if n.scalars and n.op.name == "constant":
-            traced.scalar = formula.scalar(n.scalars[0], {k: t.scalars[0] for k, t in twins.items()})
+            traced.scalar = formula.scalar(n.scalars[0], {k: t.scalars[0] for k, t in counterparts.items()})
         traced_nodes[id(n)] = traced
     inputs, roots = ([traced_nodes[id(n)] for n in nodes] for nodes in (first.inputs, first.roots))
     return TracedGraph(specs, inputs, roots, first.names, symbols)

@@ -203,9 +203,9 @@ def by_places(function: Callable[..., Any], inputs: list[Any]) -> Any:
     # Strings can't be tensors, but their indices can: gather int indices as data, then pick the strings.
     starts = accumulate([0, *[a.size for a in arrays]])
     arguments = [_places(v, next(starts)) if isinstance(v, np.ndarray) else move_to(v, cpu()) for v in inputs]
-    every: Any = np.concatenate([a.reshape(-1) for a in arrays])
+    elements: Any = np.concatenate([a.reshape(-1) for a in arrays])
     result = results = function(*arguments)
-    return tuple(_take(every, r) for r in results) if type(result) is tuple else _take(every, result)
+    return tuple(_take(elements, r) for r in results) if type(result) is tuple else _take(elements, result)
 
 
 def _places(array: Any, start: int) -> Tensor:

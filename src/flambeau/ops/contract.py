@@ -50,11 +50,11 @@ def _grad_operand(g: Tensor, other: Tensor, x: Tensor, label: str) -> Tensor:
     summed = [d for d in range(rank) if x.shape[d] == 1 and {g.shape[d], other.shape[d]} != {1}]
     if not summed:
         return (g * other).expand(*x.shape)
-    kept = [d for d in range(rank) if d not in summed]
+    kept_dims = [d for d in range(rank) if d not in summed]
     # The summed dims last, as contract has them.
-    order = (*kept, *summed)
+    order = (*kept_dims, *summed)
     out = contract(g.permute(*order), other.permute(*order), len(summed), label)
-    out = out.expand(*(x.shape[d] for d in kept))
+    out = out.expand(*(x.shape[d] for d in kept_dims))
     return out.reshape(*x.shape)
 
 

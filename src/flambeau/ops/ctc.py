@@ -285,7 +285,7 @@ def _lattice(log_probs: Tensor, labels: Tensor, blank: int) -> Tensor:
     # The label that each node may emit; the last row has emitted all of them.
     index = labels.reshape(n, 1, rows - 1, 1).expand(n, steps, rows - 1, 1)
     emitted = log_probs[:, :, : rows - 1]._gather(index, 3).squeeze(3).pad((0, 1), value=LOWEST)
-    ways = [_by_diagonals(way.permute(0, 2, 1)) for way in (log_probs[..., blank], emitted)]
+    ways = [_by_diagonals(scores.permute(0, 2, 1)) for scores in (log_probs[..., blank], emitted)]
     leaving = stack(ways, 2).flatten(1, 2)
     # At even steps the even states are nodes; at odd steps both states are ways that leave them.
     state = type(log_probs).arange(2 * rows, dtype=dt.int32, device=log_probs.device).reshape(1, -1, 1)

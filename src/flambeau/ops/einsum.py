@@ -231,8 +231,8 @@ def einsum(equation: str | Tensor, *operands: Any) -> Tensor:
         (a, ta), (b, tb) = pending[i], pending[j]
         pending = [p for k, p in enumerate(pending) if k not in (i, j)]
         rest = set(output).union(*(t for _, t in pending))
-        kept = _result(ta, tb, rest) if pending else output
-        pending.append((_product(a, ta, b, tb, kept), kept))
+        letters = _result(ta, tb, rest) if pending else output
+        pending.append((_product(a, ta, b, tb, letters), letters))
     x, term = pending[0]
     return x.permute(*(term.index(c) for c in output))
 

@@ -865,8 +865,8 @@ class Elementwise(Family):
         """x ** 2 is the most common power by far, and pow is the slowest function."""
         squares = isinstance(other, int | float) and other == 2
         # an integer to the power of a float is a float
-        stays = not isinstance(other, float) or self.dtype.has_gradients
-        return self.square() if squares and stays else self.pow(other)
+        keeps_dtype = not isinstance(other, float) or self.dtype.has_gradients
+        return self.square() if squares and keeps_dtype else self.pow(other)
 
     def __rsub__(self: Any, other: TensorLike) -> Tensor:
         return sub(other, self)

@@ -34,18 +34,18 @@ def _cat_launch(limits: Limits, *nodes: Node, dim: int) -> list[Launch]:
     its columns of the result's rows."""
     rows = prod(nodes[0].shape[:dim])
     widths = [prod(n.shape[dim:]) for n in nodes]
-    alone = [_is_large(limits, n) for n in nodes]
+    is_large = [_is_large(limits, n) for n in nodes]
     total, most, before, at = sum(widths), limits.storage_buffers - 1, 0, 0
     launches: list[Launch] = []
     # A launch binds at most `most` inputs; a large input ends a group and gets its own launch.
     while at < len(nodes):
-        few = widths[at : at + most]
-        few = few[: next((i for i in range(len(few)) if alone[at + i]), len(few))]
-        if few:
-            launches.append(_copy_several(few, at, rows, total, before))
+        group = widths[at : at + most]
+        group = group[: next((i for i in range(len(group)) if is_large[at + i]), len(group))]
+        if group:
+            launches.append(_copy_several(group, at, rows, total, before))
         else:
             launches.append(_copy_one(limits, at, rows, widths[at], total, before))
-        count = max(len(few), 1)
+        count = max(len(group), 1)
         before += sum(widths[at : at + count])
         at += count
     return launches

@@ -87,11 +87,11 @@ def _weigh_by_class(
 ) -> tuple[Tensor, Tensor]:
     """Losses times the weight of their target's class, and these weights. Both are 0 for ignored targets."""
     # "mean" divides by the sum of the weights of targets that count, not by n, as in PyTorch.
-    kept = target != ignore_index
+    is_counted = target != ignore_index
     if weight is None:
-        return kept.where(loss, 0.0), kept.float()
+        return is_counted.where(loss, 0.0), is_counted.float()
     own = hit.where(_along_dim(weight, d, hit.ndim), 0.0).sum(d)
-    return kept.where(loss * own, 0.0), kept.where(own, 0.0)
+    return is_counted.where(loss * own, 0.0), is_counted.where(own, 0.0)
 
 
 def _check_class_weights(input: Tensor, weight: Tensor | None) -> None:

@@ -156,14 +156,14 @@ class MersenneGenerator(Generator):
         number of its last pair for the next. exact: use the C library's functions. -> [n]"""
         import numpy as np
 
-        kept = [] if self.normal is None or not n else [self.normal]
-        pairs = -(-(n - len(kept)) // 2) if n else 0
+        spare = [] if self.normal is None or not n else [self.normal]
+        pairs = -(-(n - len(spare)) // 2) if n else 0
         u = self.uniforms(2 * pairs, "float64").reshape(pairs, 2)
         # a kept number must be PyTorch's: a short draw takes the same library's functions
         log1p, cos, sin = (_libm(f, exact or pairs <= BLOCK) for f in ("log1p", "cos", "sin"))
         radius, angle = np.sqrt(-2.0 * log1p(-u[:, 1])), 2.0 * pi * u[:, 0]
         drawn = np.stack([radius * cos(angle), radius * sin(angle)], 1).reshape(-1)
-        drawn = np.concatenate([np.asarray(kept), drawn])
+        drawn = np.concatenate([np.asarray(spare), drawn])
         if n:
             self.normal = float(drawn[n]) if len(drawn) > n else None
         return drawn[:n]

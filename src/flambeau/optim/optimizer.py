@@ -270,7 +270,7 @@ class Optimizer:
         # Parameters without a gradient keep their step count, as in PyTorch: a shared number that one of them
         # still needs is copied before it advances.
         active_ids = {id(p) for _, p, _ in active}
-        stays = {
+        unchanged = {
             _first_id(self._shared_numbers(self.state[p])) for p in self.params if id(p) not in active_ids
         }
         seen: dict[int, State] = {}
@@ -280,7 +280,7 @@ class Optimizer:
             key = _first_id(s)
             if s and key not in seen:
                 # state tensors are shared by identity
-                seen[key] = {n: tensor(t) for n, t in s.items()} if key in stays else s
+                seen[key] = {n: tensor(t) for n, t in s.items()} if key in unchanged else s
                 counted.append((seen[key], options[id(group)]))
                 skip.watch(*seen[key].values())
                 self.count(*counted[-1])

@@ -38,9 +38,9 @@ def check_state(
             problems += [
                 line for n, p in pairs for line in _misfits(n, saved_state["state"].get(n, {}), own[p])
             ]
-    names, mine = _names(saved_state.get("state", {})), _names(own)
+    names, own_names = _names(saved_state.get("state", {})), _names(own)
     # other classes are named only if the state does not fit: several keep the same names
-    check_names(names, kind, ", ".join(sorted(mine)) or "nothing", bool(problems) and names != mine)
+    check_names(names, kind, ", ".join(sorted(own_names)) or "nothing", bool(problems) and names != own_names)
     if problems:
         raise ValueError(f"load_state_dict(...): {'; '.join(problems)}: {CURE}")
     _check_options(names, saved_state["param_groups"], kind)
@@ -64,9 +64,9 @@ def _check_options(names: set[str], saved: list[dict[str, Any]], kind: Any) -> N
     """
     # all classes that could have saved a state with these names
     kinds = [k for k in kinds_of(kind) if k is kind or not names or k.may_keep(names)]
-    every = frozenset[str]().union(*(options_of(k)[1] for k in kinds))
+    all_options = frozenset[str]().union(*(options_of(k)[1] for k in kinds))
     for group in saved:
-        own = every & group.keys()
+        own = all_options & group.keys()
         # PyTorch's files have the positional options only, so those are required and the others may be there
         fits = [k for k in kinds if options_of(k)[0] <= own <= options_of(k)[1]]
         # A subclass may load its parent's state, and the other way round.
@@ -104,8 +104,8 @@ def options_of(kind: Any) -> tuple[frozenset[str], frozenset[str]]:
     # without self and params
     own, *inherited = [list(signature(k.__init__).parameters.values())[2:] for k in takers]
     positional = {p.name for p in own if p.kind is not p.KEYWORD_ONLY}
-    every = positional.union(p.name for parameters in (own, *inherited) for p in parameters)
-    return frozenset(positional - SHARED.keys()), frozenset(every - SHARED.keys())
+    names = positional.union(p.name for parameters in (own, *inherited) for p in parameters)
+    return frozenset(positional - SHARED.keys()), frozenset(names - SHARED.keys())
 
 
 def _or(kinds: list[Any]) -> str:
@@ -141,7 +141,7 @@ def flat_state(state_dict: dict[str, Any]) -> dict[str, Tensor]:
     for i, s in state_dict["state"].items():
         for name, t in s.items():
             numbers.setdefault((id(t), name), []).append(str(i))
-    return {f"{'+'.join(of)}.{key[1]}": tensors[key] for key, of in numbers.items()}
+    return {f"{'+'.join(names)}.{key[1]}": tensors[key] for key, names in numbers.items()}
 
 
 def nested_state(flat: dict[str, Any], param_groups: list[dict[str, Any]]) -> dict[str, Any]:

@@ -154,10 +154,10 @@ def _outermost(edits: list[Edit]) -> list[Edit]:
     """Sort edits, without duplicates and without those inside of others."""
     ordered = sorted(dict.fromkeys(edits), key=lambda e: (e.start, e.end))
     wide = [e for e in ordered if e.end > e.start]
-    kept = [e for e in ordered if not any(_covers(w, e) for w in wide)]
+    outermost = [e for e in ordered if not any(_covers(w, e) for w in wide)]
     # Rules edit disjoint nodes; an overlap would mean that two rules matched one node.
-    assert all(a.end <= b.start for a, b in pairwise(kept)), kept
-    return kept
+    assert all(a.end <= b.start for a, b in pairwise(outermost)), outermost
+    return outermost
 
 
 def _covers(outer: Edit, e: Edit) -> bool:

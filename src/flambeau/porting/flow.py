@@ -130,8 +130,8 @@ class Flow:
 
     def _created_tensors(self, e: GradientEvent) -> set[str]:
         """Return the tensors that an assignment replaces."""
-        ours = self.scope.tensors - {"*", "closure"}
-        return {t for t in ours if any(t == n or t.startswith((f"{n}.", f"{n}[")) for n in e.owners)}
+        own_tensors = self.scope.tensors - {"*", "closure"}
+        return {t for t in own_tensors if any(t == n or t.startswith((f"{n}.", f"{n}[")) for n in e.owners)}
 
 
 def is_empty(token: Any) -> bool:

@@ -416,8 +416,8 @@ class RemoteDevice(Caches):
         """Wait until a pipeline is compiled; KernelError if the driver rejects it."""
         if pipeline in self._unknown and self.can_wait:
             with self.lock:
-                asked, self._unknown = self._unknown, []
-                answer = self._ask(wire.CHECK, wire.bytes_of(asked))
+                unknown, self._unknown = self._unknown, []
+                answer = self._ask(wire.CHECK, wire.bytes_of(unknown))
             wrong = wire.read_json(answer.wait())
             self._wrong.update({int(number): KernelError(str(text)) for number, text in wrong.items()})
         if (error := self._wrong.get(pipeline)) is not None:

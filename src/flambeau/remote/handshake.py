@@ -52,14 +52,14 @@ def greet(token: str | None, device: str) -> Generator[bytes, Received, Welcome]
     challenge = _expect(CHALLENGE, (yield encode_json(HELLO, 0, hello)))
     if difference := _difference(challenge, "the server"):
         raise DeviceError(difference)
-    theirs, needs_token = str(challenge.get("nonce")), challenge.get("token") is True
+    server_nonce, needs_token = str(challenge.get("nonce")), challenge.get("token") is True
     if needs_token and not token:
         raise DeviceError(f"remote: the server needs a token: set {TOKEN}, or pass connect(token=...)")
-    answer = proof(token or "", "client", nonce, theirs)
+    answer = proof(token or "", "client", nonce, server_nonce)
     welcome = _expect(WELCOME, (yield encode_json(PROOF, 0, {"proof": answer})))
     if needs_token:
-        mine = proof(token or "", "server", nonce, theirs)
-        if not _equal(mine, welcome.get("proof")):
+        own_proof = proof(token or "", "server", nonce, server_nonce)
+        if not _equal(own_proof, welcome.get("proof")):
             raise DeviceError("remote: the server does not know the token: this may be the wrong server")
     described, memory = welcome.get("device"), welcome.get("memory")
     if not is_dict(described) or not isinstance(memory, int | None):
@@ -72,14 +72,14 @@ def admit(token: str | None) -> Generator[bytes, Received, tuple[str, str]]:
     hello = _expect(HELLO, (yield b""))
     if difference := _difference(hello, "the client"):
         raise Rejected(difference)
-    theirs, nonce = str(hello.get("nonce")), os.urandom(NONCE).hex()
+    client_nonce, nonce = str(hello.get("nonce")), os.urandom(NONCE).hex()
     sent = {"version": __version__, "protocol": PROTOCOL, "nonce": nonce, "token": token is not None}
     answer = _expect(PROOF, (yield encode_json(CHALLENGE, 0, sent)))
     if token is not None:
-        right = proof(token, "client", theirs, nonce)
+        right = proof(token, "client", client_nonce, nonce)
         if not _equal(right, answer.get("proof")):
             raise Rejected(f"remote: the token is wrong: set {TOKEN} to the server's")
-    return str(hello.get("device", "")), proof(token or "", "server", theirs, nonce)
+    return str(hello.get("device", "")), proof(token or "", "server", client_nonce, nonce)
 
 
 def _equal(mine: str, theirs: Any) -> bool:
@@ -97,9 +97,9 @@ def _expect(kind: int, message: Received) -> dict[str, Any]:
 
 def _difference(sent: dict[str, Any], who: str) -> str | None:
     """Describe how the versions of both sides differ."""
-    theirs = sent.get("version"), sent.get("protocol")
-    if theirs == (__version__, PROTOCOL):
+    versions = sent.get("version"), sent.get("protocol")
+    if versions == (__version__, PROTOCOL):
         return None
-    there = f"{who} has Flambeau {str(theirs[0])[:40]} (protocol {str(theirs[1])[:10]})"
-    here = f"the other side {__version__} (protocol {PROTOCOL})"
-    return f"remote: the versions differ: {there}, {here}: install the same version on both"
+    sender = f"{who} has Flambeau {str(versions[0])[:40]} (protocol {str(versions[1])[:10]})"
+    receiver = f"the other side {__version__} (protocol {PROTOCOL})"
+    return f"remote: the versions differ: {sender}, {receiver}: install the same version on both"

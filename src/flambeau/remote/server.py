@@ -144,10 +144,10 @@ class Server:
 
 
 def _open(name: str, trust: bool) -> ServedDevice:
-    kind, _, which = name.partition(":")
+    kind, _, name_or_number = name.partition(":")
     if kind != "gpu":
         raise DeviceError(f"remote(device={name!r}): only GPUs are served: use 'gpu', 'gpu:1' or 'gpu:NAME'")
-    return adapters.open_adapter(which, lambda adapter: ServedDevice(adapter, trust))
+    return adapters.open_adapter(name_or_number, lambda adapter: ServedDevice(adapter, trust))
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -300,12 +300,12 @@ def submit(session: ClientSession, objects: Objects, id: int, payload: bytearray
 
 
 def read(session: ClientSession, objects: Objects, id: int, payload: bytearray) -> None:
-    asked = wire.pairs_of(payload)
-    if len(set(asked)) < len(asked):
+    requested = wire.pairs_of(payload)
+    if len(set(requested)) < len(requested):
         raise wire.Rejected("remote: two reads of a buffer overlap")
     try:
         with objects.device.lock:
-            session.pending.append(Pending(id, objects.device.fetch(objects.readable(asked)), True))
+            session.pending.append(Pending(id, objects.device.fetch(objects.readable(requested)), True))
     except wire.Rejected:
         raise
     except FlambeauError as e:

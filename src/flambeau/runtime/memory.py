@@ -49,9 +49,9 @@ def check_room(pool: Any, plan: Any, need: int) -> None:
 
 def no_room(pool: Any, plan: Any, taken: dict[int, Any], error: OutOfMemory, need: int = 0) -> OutOfMemory:
     """Return the buffers taken for a plan to the pool, and build the error of a device without memory."""
-    pool, need, there = pool.root, need or peak(plan), pool.root.live
+    pool, need, live = pool.root, need or peak(plan), pool.root.live
     taken.clear()
-    got = there - pool.live
+    got = live - pool.live
     reason = f" ({error.reason})" if error.reason else ""
     return _too_much(pool, plan, need, got, f"{pool.device.name} allocated {got:,}{reason}")
 

@@ -140,11 +140,11 @@ def pipelines_of(device: Gpu, kernels: Sequence[Kernel]) -> dict[Shader, int]:
     counters.compiles += len(missing)
     for s, label in missing.items():
         with stage("render"):
-            text, proven, ours = render(s), is_proven(s), is_ours(s)
+            text, proven, is_built_in = render(s), is_proven(s), is_ours(s)
         events.emit("rendered", s, text)
         with stage("compile"):
             pipeline = device.pipeline(text, label, len(s.bindings), len(s.outs), proven)
-            if not ours:  # report errors in a user's WGSL before anything runs
+            if not is_built_in:  # report errors in a user's WGSL before anything runs
                 device.compiled(pipeline)
         cache[s] = pipeline
     if events.has_listener("pipeline"):
@@ -290,9 +290,9 @@ def cuts(costs: Sequence[Cost], limits: Any) -> list[int]:
     is_long = len(costs) >= 2 * FIRST and sum(w.nbytes for w in costs[:FIRST]) >= ENOUGH
     first = FIRST if is_long and not limits.software else 0
     for i, w in enumerate(costs):
-        mine = seconds_of(w, limits)
-        if (total and total + mine > SECONDS) or (i and i == first):
+        seconds = seconds_of(w, limits)
+        if (total and total + seconds > SECONDS) or (i and i == first):
             begins.append(i)
             total = 0.0
-        total += mine
+        total += seconds
     return begins

@@ -174,8 +174,8 @@ def _read_with(nodes: list[Node]) -> list[Node]:
     siblings = nodes[0].siblings if nodes else None
     if siblings is None or any(n.siblings is not siblings for n in nodes):
         return []
-    asked = set(nodes)
-    return [n for n in siblings.missing() if n not in asked]
+    requested = set(nodes)
+    return [n for n in siblings.missing() if n not in requested]
 
 
 def _stored_with(order: list[Node], roots: list[Node]) -> list[Node]:
@@ -189,9 +189,9 @@ def _stored_with(order: list[Node], roots: list[Node]) -> list[Node]:
         if n.siblings is not None and n.buffer is None:
             passed.setdefault(n.siblings, set()).add(n)
     more: list[Node] = []
-    asked = set(roots)
+    requested = set(roots)
     for siblings, used in passed.items():
-        rest = [n for n in siblings.missing() if n not in asked]
+        rest = [n for n in siblings.missing() if n not in requested]
         again, siblings.was_passed = siblings.was_passed, True
         if again and any(n not in used and n.serial not in siblings.consumed for n in rest):
             more += [n for n in rest if n in used or n.serial not in siblings.consumed]
@@ -485,9 +485,9 @@ class Readback:
             by_device.setdefault(n.device or get_device(), []).append(i)
         for device, places in by_device.items():
             with device.lock:  # a replay may move a value to another buffer
-                mine = [nodes[i] for i in places]
-                pending, settles = _begin_read(device, mine)
-                doubts = {n.buffer.doubt for n in mine} - {None}
+                own_nodes = [nodes[i] for i in places]
+                pending, settles = _begin_read(device, own_nodes)
+                doubts = {n.buffer.doubt for n in own_nodes} - {None}
             self.parts.append(_Part(places, pending, settles, doubts))
 
     def wait(self) -> list[Any]:

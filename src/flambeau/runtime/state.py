@@ -114,10 +114,10 @@ def mark() -> None:
 
 def note_assignment(tensor: Any, old: Node) -> None:
     """Record that a tensor was assigned to. The thread's next run computes its value."""
-    key, pending, mine, other = id(tensor), thread.pending, thread.recorder, shared.recorder
-    if mine is not None:
-        mine.note(tensor, old)
-    if other is not None and other is not mine:
+    key, pending, own_recorder, other = id(tensor), thread.pending, thread.recorder, shared.recorder
+    if own_recorder is not None:
+        own_recorder.note(tensor, old)
+    if other is not None and other is not own_recorder:
         other.overhear(tensor, old)
     pending[key] = weakref.ref(tensor, lambda _: pending.pop(key, None))
 

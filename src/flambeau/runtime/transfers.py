@@ -67,8 +67,8 @@ def waves(roots: list[Node]) -> list[Wave]:
             if source.buffer is None:
                 out[levels[source]].roots[source] = None
             continue
-        for kept in _stored([i for i in n.inputs if levels[i] < levels[n]]):
-            out[levels[kept]].roots[kept] = None
+        for stored in _stored([i for i in n.inputs if levels[i] < levels[n]]):
+            out[levels[stored]].roots[stored] = None
     for n in roots:
         if n.buffer is None and n not in pending:
             out[levels[n]].roots[n] = None

@@ -131,11 +131,11 @@ class Checking:
         """Add a wrong op, or a cached pipeline of another kernel."""
         # Without the cache the kernel is compiled again: if it is right now, the cached pipeline was
         # another's.
-        kept, device.pipelines = device.pipelines, {}
+        pipelines, device.pipelines = device.pipelines, {}
         try:
             compute(device, [copy], lambda launched, _: launched.run_plain(), spare=0)
         finally:
-            device.pipelines = kept
+            device.pipelines = pipelines
         is_stale = wrong_elements(_array(device, copy.buffer, n), right) is None
         self.add("cache" if is_stale else "op", n, wrong, STALE if is_stale else "", kernels[-1])
 
@@ -146,10 +146,10 @@ class Checking:
             return False
         before = launched.raw(list(places))
         cache, s = launched.device.pipelines, launched.shader
-        kept = cache.pop(s)
+        pipeline = cache.pop(s)
         launched.run_plain()
         after = launched.raw(list(places))
-        cache[s] = kept
+        cache[s] = pipeline
         return before != after
 
     # --- as they are fused ---

@@ -148,8 +148,8 @@ class MemoryProbes(ProbeWriter):
         return BLANK
 
     def begin(self) -> str:
-        kept = [f"  {self._fill(s)}\n" for s in self.shared.values() if not s.why]
-        return "".join([*kept, "  workgroupBarrier();\n"]) if kept else ""
+        fills = [f"  {self._fill(s)}\n" for s in self.shared.values() if not s.why]
+        return "".join([*fills, "  workgroupBarrier();\n"]) if fills else ""
 
     def _fill(self, shared: SharedArray) -> str:
         """Statements that give a variable its first values."""
@@ -287,12 +287,12 @@ class MemoryProbes(ProbeWriter):
             return self.splice(part, [(part.of, self._check_indices(part.of, use))])
         if not isinstance(part, s.Indexed):
             return self.emit(part)
-        of, at = self._check_indices(part.of, use), self.emit(part.at)
+        base, at = self._check_indices(part.of, use), self.emit(part.at)
         size = self._size(part)
         if size and not self._is_inside(part.at, size):
             site = self.site(f"out of bounds {use}", self._name_of(part), part)
             at = f"probe_at(u32({at}), {size}, {site}u)"
-        return f"{of}[{at}]"
+        return f"{base}[{at}]"
 
     def _size(self, part: s.Indexed) -> str:
         """The number of elements that an index selects from, as WGSL; "" if it is unknown."""

@@ -92,9 +92,9 @@ class Wrong:
     serial: int = -1
 
     def __str__(self) -> str:
-        of = f" in the gradient of {self.gradient_of}" if self.gradient_of else ""
+        origin = f" in the gradient of {self.gradient_of}" if self.gradient_of else ""
         summary = "; ".join(str(x) for x in (self.apart, self.told) if x)
-        lines = [f"{self.stage}: {self.call}{of}: {summary}"]
+        lines = [f"{self.stage}: {self.call}{origin}: {summary}"]
         if self.line:
             lines.append(f"  {self.line}")
         if self.kernel:

@@ -55,23 +55,23 @@ class WatchedValue:
         """Facts about the values as (name, text): extremes with their places, values that are not finite."""
         groups, threads = self.counts.shape
         came = int(np.count_nonzero(self.counts))
-        of = f"{self.counts.size:,} threads ({groups:,} workgroups of {threads})"
-        facts = [("came by", f"{came:,} of {of}")]
+        total = f"{self.counts.size:,} threads ({groups:,} workgroups of {threads})"
+        facts = [("came by", f"{came:,} of {total}")]
         if came and (most := int(self.counts.max())) > 1:
             facts.append(("times", f"{int(self.counts[self.counts > 0].min()):,} to {most:,}"))
-        there = self.values[self.counts > 0]  # of threads that reached it
+        reached = self.values[self.counts > 0]  # of threads that reached it
         if self.values.dtype.kind == "f":
             for name, bad in (("NaN", np.isnan), ("infinite", np.isinf)):
-                if count := int(np.count_nonzero(bad(there))):
+                if count := int(np.count_nonzero(bad(reached))):
                     place = self._place(bad(self.values))
-                    facts.append((name, f"{count:,} of {there.size:,}, first {place}"))
-            there = there[np.isfinite(there)]
-        if there.size and there.dtype.kind != "b":
-            for name, value in (("least", there.min()), ("largest", there.max())):
+                    facts.append((name, f"{count:,} of {reached.size:,}, first {place}"))
+            reached = reached[np.isfinite(reached)]
+        if reached.size and reached.dtype.kind != "b":
+            for name, value in (("least", reached.min()), ("largest", reached.max())):
                 facts.append((name, f"{value:.7g} {self._place(self.values == value)}"))
-            facts.append(("mean", f"{there.mean(dtype='f8'):.7g}"))
-        elif there.size:
-            facts.append(("true", f"{int(there.sum()):,} of {there.size:,}"))
+            facts.append(("mean", f"{reached.mean(dtype='f8'):.7g}"))
+        elif reached.size:
+            facts.append(("true", f"{int(reached.sum()):,} of {reached.size:,}"))
         return facts
 
     def _place(self, where: Any) -> str:

@@ -171,11 +171,11 @@ def _change_between(node: Node, inputs: list[Known], value: Array) -> Array:
     for corner in product(*ends):
         if all(c is k.value for c, k in zip(corner, inputs, strict=True)):
             continue
-        there = _wide(_xp(node, list(corner)))
-        change = np.abs(there.astype("f8") - value.astype("f8"))
+        corner_value = _wide(_xp(node, list(corner)))
+        change = np.abs(corner_value.astype("f8") - value.astype("f8"))
         # an infinity at both ends is not a change; NaN at an end may be any number
-        change = np.where(there == value, 0.0, np.where(np.isnan(change), np.inf, change))
-        far = np.maximum(far, np.where(np.isnan(there.astype("f8")) & np.isnan(value), 0.0, change))
+        change = np.where(corner_value == value, 0.0, np.where(np.isnan(change), np.inf, change))
+        far = np.maximum(far, np.where(np.isnan(corner_value.astype("f8")) & np.isnan(value), 0.0, change))
     return 2 * far
 
 

@@ -85,9 +85,9 @@ def dtypes_of(program: Program) -> dict[str, dt.DType]:
     """The dtype of every line's variable."""
     lines = [x.name for x in program.lines if x.name not in program.states]
     # All variables as results: the graph knows their dtypes without computing them.
-    every = replace(program, results=tuple(lines), by=())
+    all_lines = replace(program, results=tuple(lines), by=())
     dtypes = {i.name: i.dtype for i in program.inputs}
-    (tensors,) = call_program(every, "cpu")
+    (tensors,) = call_program(all_lines, "cpu")
     return dtypes | {name: t.dtype for name, t in zip(lines, tensors, strict=True)}
 
 
@@ -176,8 +176,8 @@ def check(
         where = traceback.extract_tb(e.__traceback__)[-1]
         return Difference("the graph", "", error=f"{type(e).__name__}: {e} ({where.name})"), 0.0
     worst = 0.0
-    for way in ways:
-        wrong, units = first_difference(program, device, way, rights, forced or {})
+    for method in ways:
+        wrong, units = first_difference(program, device, method, rights, forced or {})
         worst = max(worst, units)
         if wrong is not None:
             return wrong, worst

@@ -130,8 +130,8 @@ OF_COMPLEX: tuple[Row, ...] = (
 
 
 def fill_row(row: Row, **names: object) -> Row:
-    text, says = row
-    return text.format(**names), says.format(**names)
+    text, numpy_code = row
+    return text.format(**names), numpy_code.format(**names)
 
 
 def several(b: Builder, draw: Callable[[], Texts], most: int = 5) -> None:

@@ -83,8 +83,8 @@ def reductions(b: Builder) -> None:
 def products(b: Builder) -> None:
     b.most = MANY
     kind = b.one(("few rows", "few rows", "matrices", "matrices", "batches", "few columns", "vector"))
-    few = {"few rows": 9, "vector": 1}.get(kind, 320)
-    m, n = b.size(few), b.size(9 if kind == "few columns" else 700)
+    size = {"few rows": 9, "vector": 1}.get(kind, 320)
+    m, n = b.size(size), b.size(9 if kind == "few columns" else 700)
     batch = (b.small(5),) if kind == "batches" else ()
     k = b.size(max(min(WORK // max(m * n * prod(batch), 1), 8200), 1))
     dtype = b.one((dt.float32, dt.float32, dt.float32, dt.float16, dt.bfloat16, dt.int32))
@@ -248,8 +248,8 @@ def row_lengths(b: Builder) -> None:
     b.most = 1 << 17
     names = {"x": b.input((b.small(9), b.length()), dt.float32, b.one(KINDS)).name}
     for name in ("s", "t"):
-        text, says = b.one(STATISTICS)
-        if statistic := b.line(text.format(**names), says.format(**names)):
+        text, numpy_code = b.one(STATISTICS)
+        if statistic := b.line(text.format(**names), numpy_code.format(**names)):
             names[name] = statistic.name
     if len(names) == 3:
         text = b.one(ELEMENTS).format(**names)

@@ -164,8 +164,8 @@ class Selftest:
         results: list[Any] = [None] * len(programs)
 
         def work(i: int) -> None:
-            way = ("as one graph", "recorded", "op by op")[i % 3]
-            results[i] = first_difference(programs[i], self.device, way, rights[i], {})
+            method = ("as one graph", "recorded", "op by op")[i % 3]
+            results[i] = first_difference(programs[i], self.device, method, rights[i], {})
 
         threads = [threading.Thread(target=work, args=(i,), daemon=True) for i in range(len(programs))]
         for t in threads:

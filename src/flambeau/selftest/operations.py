@@ -22,7 +22,7 @@ def reduction(b: Builder) -> Texts:
     names = ["sum", "sum", "amax", "amin"] if x.is_number else ["sum", "any", "all"]
     names += ["mean", "var", "logsumexp", "std"] if x.is_float else []
     name = b.one(names)
-    says = {"amax": "max", "amin": "min"}.get(name, name)
+    numpy_name = {"amax": "max", "amin": "min"}.get(name, name)
     if name == "var":
         return f"{x.name}.var({dims}, keepdim={keep}, correction=0)", f"{x.name}.var({dims}, keepdims={keep})"
     if name == "std":
@@ -32,7 +32,7 @@ def reduction(b: Builder) -> Texts:
         )
     if name == "logsumexp":
         return f"{x.name}.logsumexp({dims}, {keep})", f"ref.logsumexp({x.name}, {dims}, {keep})"
-    return f"{x.name}.{name}({dims}, {keep})", f"{x.name}.{says}({dims}, keepdims={keep})"
+    return f"{x.name}.{name}({dims}, {keep})", f"{x.name}.{numpy_name}({dims}, keepdims={keep})"
 
 
 def all_of(b: Builder) -> Texts:
@@ -63,8 +63,8 @@ def running(b: Builder) -> Texts:
     if kind == 1 and x.is_float:
         return f"{x.name}.logcumsumexp({d})", f"np.logaddexp.accumulate({x.name}, {d})"
     if kind == 2:
-        name, says = b.one([("cummax", "maximum"), ("cummin", "minimum")])
-        return f"{x.name}.{name}({d})[0]", f"np.{says}.accumulate({x.name}, {d})"
+        name, numpy_name = b.one([("cummax", "maximum"), ("cummin", "minimum")])
+        return f"{x.name}.{name}({d})[0]", f"np.{numpy_name}.accumulate({x.name}, {d})"
     return f"{x.name}.cumsum({d})", f"{x.name}.cumsum({d})"
 
 

@@ -65,8 +65,8 @@ def unary(b: Builder) -> Texts:
     if x.dtype.kind != "u":
         table |= OF_SIGNED
     table |= OF_FLOATS if x.is_float else OF_INTS
-    text, says = b.one([*table.values()])
-    return text.format(x=x.name), says.format(x=x.name)
+    text, numpy_code = b.one([*table.values()])
+    return text.format(x=x.name), numpy_code.format(x=x.name)
 
 
 def meets(x: Value, y: Value) -> bool:
@@ -96,7 +96,7 @@ def binary(b: Builder) -> Texts:
     if x.is_float and y.is_float and b.whole(0, 7) == 0:
         (name, sign), alpha = b.one((("add", "+"), ("sub", "-"))), b.one((2, -1, 0.5))
         return f"{x.name}.{name}({y.name}, alpha={alpha})", f"{x.name} {sign} {alpha} * {y.name}"
-    name, says = b.one(
+    name, numpy_code = b.one(
         [
             ("+", "+"),
             ("-", "-"),
@@ -109,7 +109,7 @@ def binary(b: Builder) -> Texts:
     )
     if len(name) == 1:
         return f"{x.name} {name} {y.name}", f"{x.name} {name} {y.name}"
-    return f"{x.name}.{name}({y.name})", f"{says}({x.name}, {y.name})"
+    return f"{x.name}.{name}({y.name})", f"{numpy_code}({x.name}, {y.name})"
 
 
 def ratio(b: Builder) -> Texts:
@@ -159,10 +159,10 @@ def cast(b: Builder) -> Texts:
         return None
     to = b.one(EVERY)
     if x.is_float and to.kind == "u":
-        says = f"np.abs({x.name})"
+        numpy_code = f"np.abs({x.name})"
         return (
             f"{x.name}.abs().to(fb.{spell(to)})",
-            f"{says} % {1 << 8 * to.itemsize}" if to.is_packed else says,
+            f"{numpy_code} % {1 << 8 * to.itemsize}" if to.is_packed else numpy_code,
         )
     if to is dt.bool_:
         return f"{x.name}.to(fb.bool_)", f"{x.name} != 0"

@@ -137,15 +137,15 @@ class Program:
     def prune(self) -> "Program":
         """The program without lines and inputs that no result needs."""
         wanted = {*self.results, *self.states}
-        kept: list[Line] = []
+        remaining: list[Line] = []
         for line in reversed(self.lines):
             # Draws stay, used or not: those after them depend on their number.
             if line.name in wanted or "rand" in line.text:
-                kept.append(line)
+                remaining.append(line)
                 wanted |= {*line.uses}
         inputs = tuple(i for i in self.inputs if i.name in wanted)
         by = tuple(n for n in self.by if n in wanted)
-        return replace(self, lines=tuple(kept[::-1]), inputs=inputs or self.inputs[:1], by=by)
+        return replace(self, lines=tuple(remaining[::-1]), inputs=inputs or self.inputs[:1], by=by)
 
 
 def loss_of(results: Sequence[str], form: str) -> str:

@@ -109,8 +109,8 @@ def from_values(program: Program) -> Iterator[Program]:
     if not lines:
         return
     dtypes = dtypes_of(program)
-    every = replace(program, results=tuple(x.name for x in lines), by=())
-    (values,) = expected_results(every, dtypes)
+    all_values = replace(program, results=tuple(x.name for x in lines), by=())
+    (values,) = expected_results(all_values, dtypes)
     # From the last line on: its value makes the most lines above it superfluous.
     for line, value in reversed([*zip(lines, values, strict=True)]):
         dtype = dtypes[line.name]

@@ -80,8 +80,8 @@ def unary(b: Builder) -> Texts:
     x = b.pick(lambda v: v.is_float)
     if x is None:
         return None
-    text, says = b.one([*OF_FLOATS.values()])
-    return text.format(x=x.name), says.format(x=x.name)
+    text, numpy_code = b.one([*OF_FLOATS.values()])
+    return text.format(x=x.name), numpy_code.format(x=x.name)
 
 
 def binary(b: Builder) -> Texts:
@@ -92,17 +92,17 @@ def binary(b: Builder) -> Texts:
     y = b.pick(lambda v: v.is_float and v.name != x.name and meets(x, v))
     if y is None:
         return None
-    text, says = b.one([*OF_TWO.values()])
-    return text.format(x=x.name, y=y.name), says.format(x=x.name, y=y.name)
+    text, numpy_code = b.one([*OF_TWO.values()])
+    return text.format(x=x.name, y=y.name), numpy_code.format(x=x.name, y=y.name)
 
 
 def row_reduction(b: Builder) -> Texts:
     x = b.pick(lambda v: v.is_float and v.ndim > 0 and 0 not in v.shape)
     if x is None:
         return None
-    text, says = b.one([*OF_ROWS.values()])
+    text, numpy_code = b.one([*OF_ROWS.values()])
     d = b.whole(0, x.ndim - 1)
-    return text.format(x=x.name, d=d), says.format(x=x.name, d=d)
+    return text.format(x=x.name, d=d), numpy_code.format(x=x.name, d=d)
 
 
 def masking(b: Builder) -> Texts:
@@ -114,8 +114,8 @@ def masking(b: Builder) -> Texts:
     if m is None and name != "of the finite":
         return None
     names = {"x": x.name, "m": m and m.name, "d": b.whole(0, x.ndim - 1), "v": b.one(VALUES)}
-    text, says = OF_MASKS[name]
-    return text.format(**names), says.format(**names).replace("float(", "np.float64(")
+    text, numpy_code = OF_MASKS[name]
+    return text.format(**names), numpy_code.format(**names).replace("float(", "np.float64(")
 
 
 def longer(kind: Callable[[Builder], Texts]) -> Callable[[Builder], Texts]:

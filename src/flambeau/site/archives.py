@@ -181,8 +181,8 @@ def tree(prefix: str, folder: Path) -> Files:
 
 def installed_files(name: str) -> Files:
     """Return an installed distribution's files without its compiled modules, which a browser can't load."""
-    kept = {".py", ".txt", ".typed"}
-    located = {str(PurePosixPath(f)): f.locate() for f in files(name) or () if f.suffix in kept}
+    suffixes = {".py", ".txt", ".typed"}
+    located = {str(PurePosixPath(f)): f.locate() for f in files(name) or () if f.suffix in suffixes}
     inside = {n: Path(str(p)) for n, p in located.items() if not n.startswith("..") and "dist-info" not in n}
     if not inside:
         raise FlambeauError(f"web: {name}: its installation has no list of files: reinstall it with pip")

@@ -53,16 +53,16 @@ def write_demo(program: Path, out: Path, texts: Texts, wishes: Wishes, call: str
         raise FlambeauError(f"{call}: {out} holds other files: name an empty or new folder")
     description = read_program(program, call)
     inputs = [Spec(i["name"], SHORT[i["dtype"]], tuple(i["shape"])) for i in description["inputs"]]
-    asked, shown = widgets(inputs, outputs_of(description), wishes, call)
+    entered, shown = widgets(inputs, outputs_of(description), wishes, call)
     for widget in shown:
         if (
             widget["kind"] == "classes"
             and widget["count"] == IMAGENET
-            and "picture" in {w["kind"] for w in asked}
+            and "picture" in {w["kind"] for w in entered}
         ):
             widget.setdefault("labels", imagenet.labels())
-    facts: dict[str, Any] = {"title": texts.title, "inputs": asked, "outputs": shown}
-    pictures, facts["examples"] = _examples(texts.examples, asked, call)
+    facts: dict[str, Any] = {"title": texts.title, "inputs": entered, "outputs": shown}
+    pictures, facts["examples"] = _examples(texts.examples, entered, call)
     out.mkdir(parents=True, exist_ok=True)
     (out / MODEL).mkdir(exist_ok=True)
     for name in PROGRAM_FILES:

@@ -154,8 +154,8 @@ def docs_files(entries: list[reference.PublicName], with_site: bool = False) -> 
         files[here] = build_page(here, entry.title, body, "")
     files["reference/index.html"] = build_page("reference/index.html", "Reference", index_page(entries), "")
     folder = docs_folder()
-    kept = [p for kind in ("images", "inspect") for p in (folder / kind).rglob("*") if p.is_file()]
-    files |= {p.relative_to(folder).as_posix(): p.read_bytes() for p in kept}
+    extra_files = [p for kind in ("images", "inspect") for p in (folder / kind).rglob("*") if p.is_file()]
+    files |= {p.relative_to(folder).as_posix(): p.read_bytes() for p in extra_files}
     files |= {name: (web_folder() / "docs" / name).read_bytes() for name in ASSETS}
     files |= {f"{EXAMPLES}/{name}.py": source.encode() for name, source in examples().items()}
     files["flame.svg"] = (web_folder() / "flame.svg").read_bytes()
@@ -228,13 +228,13 @@ def nav_row(name: str, here: str, root: str, pages: dict[str, str]) -> str:
 
 def linker(name: str, pages: dict[str, str]) -> markdown.Link:
     """Return a function that translates the addresses of a page's links."""
-    here = "index.md" if name == "README" else f"{name}.md"
+    own_page = "index.md" if name == "README" else f"{name}.md"
 
     def link(target: str) -> str | None:
         if re.match(r"[a-z]+:", target) or target.startswith("#"):
             return target
         path, hash_, anchor = target.partition("#")
-        place = markdown.resolve(path, here).removeprefix("../").removeprefix("docs/")
+        place = markdown.resolve(path, own_page).removeprefix("../").removeprefix("docs/")
         if place.endswith(".md"):
             found = place.removesuffix(".md")
             if found == "reference":
@@ -247,7 +247,7 @@ def linker(name: str, pages: dict[str, str]) -> markdown.Link:
             place = place if name.startswith(f"{EXAMPLES}/") else place.replace(".py", ".html")
         elif not place.startswith(("images/", "inspect/")):
             return None
-        return posixpath.relpath(place, posixpath.dirname(here) or ".") + hash_ + anchor
+        return posixpath.relpath(place, posixpath.dirname(own_page) or ".") + hash_ + anchor
 
     return link
 

@@ -76,9 +76,9 @@ def service_worker(files: dict[str, bytes]) -> str:
 
 def page(name: str, text: str, with_docs: bool = False) -> str:
     """Insert the shared parts into a page."""
-    here, _, _ = name.rpartition("/")
+    folder, _, _ = name.rpartition("/")
     root = "../" * name.count("/")
-    values = {"root": root, "policy": escape(POLICY, quote=False), "links": links(root, here, with_docs)}
+    values = {"root": root, "policy": escape(POLICY, quote=False), "links": links(root, folder, with_docs)}
 
     def part(match: re.Match[str]) -> str:
         return Template((parts() / f"{match[1]}.html").read_text("utf-8")).substitute(values)

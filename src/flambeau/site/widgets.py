@@ -70,23 +70,23 @@ def widgets(
     FlambeauError if a page can't ask for an input, or if a wish fits no input or output.
     """
     values = [ProgramValue(s.name, s.dtype, s.at(1)) for s in inputs]
-    asked: list[Widget] = [
+    entered: list[Widget] = [
         {"name": v.name, "dtype": v.dtype.short, "shape": list(v.shape), **_ask(v, wishes, call)}
         for v in values
     ]
-    kinds: set[str] = {w["kind"] for w in asked}
+    kinds: set[str] = {w["kind"] for w in entered}
     if not kinds & {"picture", "fields", "list", "tokens"}:
         raise FlambeauError(
             f"{call}: the inputs {_listed(values)} are all derived from tokens: name token ids 'input_ids'"
         )
-    _check_wishes(asked, wishes, call)
-    shown = [_show(v, i, asked, wishes, call) for i, v in enumerate(outputs)]
+    _check_wishes(entered, wishes, call)
+    shown = [_show(v, i, entered, wishes, call) for i, v in enumerate(outputs)]
     if wishes.labels and not any(w.get("labels") == list(wishes.labels) for w in shown):
         count, kind = len(wishes.labels), _listed(outputs)
         raise FlambeauError(f"{call}: {count} labels fit no output ({kind}): pass one for each class")
     if wishes.scale is None and "picture" in kinds:
-        _scale_for_classes(asked, shown)
-    return asked, shown
+        _scale_for_classes(entered, shown)
+    return entered, shown
 
 
 def _listed(values: Sequence[ProgramValue]) -> str:
@@ -106,8 +106,8 @@ def _check_wishes(asked: list[Widget], wishes: Wishes, call: str) -> None:
         if w["kind"] == "fields":
             count = prod(w["shape"])
             named, left = left[:count], left[count:]
-            alone = [w["name"]] if count == 1 else [f"{w['name']}[{i}]" for i in range(count)]
-            w["names"] = named or alone
+            names = [w["name"]] if count == 1 else [f"{w['name']}[{i}]" for i in range(count)]
+            w["names"] = named or names
 
 
 # --- inputs ---
@@ -174,19 +174,19 @@ def _sides(channels: int, high: int, wide: int, first: bool) -> Widget:
 def _scale(wish: str | None, value: ProgramValue, channels: int, call: str) -> Widget:
     """Return the values to subtract from each channel of 0 to 255, and the divisors."""
     if wish is None or wish in SCALES:
-        less, by = SCALES[wish or ("bytes" if value.dtype is dt.uint8 else "unit")]
+        offset, by = SCALES[wish or ("bytes" if value.dtype is dt.uint8 else "unit")]
     else:
         try:
-            less, by = ([255 * float(n) for n in part.split(",")] for part in wish.split("/"))
+            offset, by = ([255 * float(n) for n in part.split(",")] for part in wish.split("/"))
         except ValueError:
             known = ", ".join(SCALES)
             rule = f"pass {known}, or MEAN/DEVIATION of colours from 0 to 1, as in 0.1307/0.3081"
             raise FlambeauError(f"{call}: --scale {wish!r}: {rule}") from None
-    if not {len(less), len(by)} <= {1, channels} or 0 in by:
+    if not {len(offset), len(by)} <= {1, channels} or 0 in by:
         raise FlambeauError(
             f"{call}: --scale {wish!r} does not fit {channels} channels: pass one number, or one a channel"
         )
-    return {"less": _each(less, channels), "by": _each(by, channels)}
+    return {"less": _each(offset, channels), "by": _each(by, channels)}
 
 
 def _each(numbers: Sequence[float], channels: int) -> list[float]:
@@ -199,8 +199,8 @@ def _scale_for_classes(asked: list[Widget], shown: list[Widget]) -> None:
         return
     for w in asked:
         if w["kind"] == "picture" and w["channels"] == 3 and w["dtype"] != "u8":
-            less, by = SCALES["imagenet"]
-            w |= {"less": [*less], "by": [*by]}
+            offset, by = SCALES["imagenet"]
+            w |= {"less": [*offset], "by": [*by]}
 
 
 # --- outputs ---

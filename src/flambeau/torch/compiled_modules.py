@@ -189,9 +189,9 @@ class TrainedModule:
                 self.is_off = True  # gradients stop at copies of the arguments
                 return self.module(*args, **kw)
             return unrecorded[0]
-        results, kept = outcome
+        results, saved = outcome
         plan = self.plans[number]
-        values = [*kept, *[tensors[i].detach() for i in plan.arguments]], [copies[i] for i in plan.params]
+        values = [*saved, *[tensors[i].detach() for i in plan.arguments]], [copies[i] for i in plan.params]
         flat = leaves(results)
         chosen = [flat[i] for i in plan.differentiable]
         wanted = [t for t, need in zip(tensors, needs, strict=True) if need]

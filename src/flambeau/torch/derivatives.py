@@ -202,10 +202,10 @@ def retain_grad(self: Tensor) -> None:
 
 
 def _retain(tensor: Tensor) -> RemovableHandle:
-    kept = weakref.ref(tensor)
+    reference = weakref.ref(tensor)
 
     def keep(gradient: Tensor) -> None:
-        if (t := kept()) is not None:
+        if (t := reference()) is not None:
             before = grad_slots.read(t)
             grad_slots.write(t, Tensor(gradient.node) if before is None else before + gradient)
 

@@ -63,8 +63,8 @@ class _LossType(type):
     def __instancecheck__(cls, instance: Any) -> bool:
         kinds = {k.__name__ for k in type(instance).__mro__ if k.__module__ == "flambeau.nn.loss"}
         is_weighted = not kinds.isdisjoint(_WEIGHTED.split())
-        ours = cls is _Loss or (cls is _WeightedLoss and is_weighted)
-        return type.__instancecheck__(cls, instance) or (bool(kinds) and ours)
+        is_base = cls is _Loss or (cls is _WeightedLoss and is_weighted)
+        return type.__instancecheck__(cls, instance) or (bool(kinds) and is_base)
 
 
 class _Loss(nn.Module, metaclass=_LossType):

@@ -111,12 +111,12 @@ def _sources(module: str) -> tuple[str, ...]:
 
 def _public(source: str, name: str) -> Any:
     """A public name of one of our modules; NOTHING if it has none."""
-    ours = importlib.import_module(FLAMBEAU if source == "." else FLAMBEAU + source)
+    module = importlib.import_module(FLAMBEAU if source == "." else FLAMBEAU + source)
     is_here = source.startswith(".torch.")
-    public = vars(ours).get("__all__") if not is_here else None
+    public = vars(module).get("__all__") if not is_here else None
     if public is not None and name not in public and source != ".":
         return NOTHING
-    value = getattr(ours, name, NOTHING)
+    value = getattr(module, name, NOTHING)
     # names that one of our modules imports from another do not count as its own
     return NOTHING if isinstance(value, ModuleType) else value
 

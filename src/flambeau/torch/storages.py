@@ -74,9 +74,9 @@ class StoragePlace:
 
 def _whole_view(alias: Any) -> Tensor | None:
     """A view of all elements in order, which stands for a base that is gone."""
-    every = prod(alias.shape)
+    elements = prod(alias.shape)
     living = (view for r in alias.views if (view := r()) is not None)
-    return next((v for v in living if v.numel() == every and is_in_order(v)), None)
+    return next((v for v in living if v.numel() == elements and is_in_order(v)), None)
 
 
 def _first(name: str, first: int, shape: Any, strides: tuple[int, ...], attrs: dict[str, Any]) -> int:
@@ -112,10 +112,10 @@ def _address(base: Tensor) -> int:
     import numpy as np
 
     # the device computes in a wider dtype: the bytes are copied
-    kept = _bytes_of.get(base)
-    if kept is None or kept[0] is not node:
-        kept = _bytes_of.set(base, (node, np.frombuffer(raw_bytes(base, run.read([base])[0]), np.uint8)))
-    return kept[1].ctypes.data
+    address = _bytes_of.get(base)
+    if address is None or address[0] is not node:
+        address = _bytes_of.set(base, (node, np.frombuffer(raw_bytes(base, run.read([base])[0]), np.uint8)))
+    return address[1].ctypes.data
 
 
 class UntypedStorage:

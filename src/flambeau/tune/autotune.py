@@ -109,11 +109,11 @@ def tune_one(
     candidates = candidate_kernels(choice.default, default, plans)
     if not candidates:
         return None
-    every = [k for _, kernels in candidates.values() for k in kernels]
+    all_kernels = [k for _, kernels in candidates.values() for k in kernels]
     # Kernels that no candidate replaces run only if they compute inputs, so a trial takes little of the
     # graph's time.
-    compile_ahead(device, choice, every)
-    trials = Trials(device, order, {v for k in every for v in k.inputs})
+    compile_ahead(device, choice, all_kernels)
+    trials = Trials(device, order, {v for k in all_kernels for v in k.inputs})
     try:
         for name, (candidate, kernels) in candidates.items():
             if not agrees(trials, choice, name, candidate, kernels) and name == choice.default:
@@ -191,8 +191,8 @@ def candidate_kernels(
             keys = compared.keys() - replaced[n].keys()
             # A kernel that only another candidate replaces is part of each comparison, so that all times
             # include the same work.
-            kept = {_identity(k): k for k in p.kernels if _identity(k) in keys}
-            candidates[n] = p, [*new, *kept.values()]
+            matching = {_identity(k): k for k in p.kernels if _identity(k) in keys}
+            candidates[n] = p, [*new, *matching.values()]
     return candidates
 
 

@@ -63,9 +63,9 @@ def _table(numbers: list[Any], images: Images) -> Any:
     across: dict[int, Tensor] = {}  # by the id of a node
     # A storage buffer for each number would exceed the 8 that WebGPU guarantees: eight at a time.
     for k in range(0, len(numbers), PICKED):
-        few = [_expand_across(v, len(numbers), across) for v in numbers[k : k + PICKED]]
-        few += few[-1:] * (PICKED - len(few))
-        picked = PICK(column - k, *few)
+        expanded = [_expand_across(v, len(numbers), across) for v in numbers[k : k + PICKED]]
+        expanded += expanded[-1:] * (PICKED - len(expanded))
+        picked = PICK(column - k, *expanded)
         table = picked if table is None else (column < k).where(table, picked)
     return table
 

@@ -84,7 +84,7 @@ def _read(xp: Any, x: Any, at: Any, lost: Any, structure: Pass) -> list[Any]:
     else:
         corners = ((xp.round(px), xp.round(py), px * 0 + 1),)
     n, c, h, w = x.shape
-    kept: Any = 0.0
+    total: Any = 0.0
     channels: list[Any] = [0.0] * c
     first = xp.arange(n, dtype="int64").reshape(-1, 1, 1) * (c * h * w)
     flat = x.reshape(-1)
@@ -92,12 +92,12 @@ def _read(xp: Any, x: Any, at: Any, lost: Any, structure: Pass) -> list[Any]:
         inside = (tx >= 0) & (ty >= 0) & (tx < w) & (ty < h) & ~lost
         weight = xp.where(inside, weight, weight * 0)
         place = xp.astype(xp.where(inside, ty * w + tx, tx * 0), "int64") + first
-        kept = kept + weight
+        total = total + weight
         for k in range(c):
             taken = xp.take(flat, (place + k * h * w).reshape(-1)).reshape(place.shape)
             channels[k] = channels[k] + weight * taken
     # weights outside of the image go to the fill value
-    return [v + (1 - kept) * fill for v, fill in zip(channels, structure.fill, strict=True)]
+    return [v + (1 - total) * fill for v, fill in zip(channels, structure.fill, strict=True)]
 
 
 def _gray(v: list[Any]) -> Any:

@@ -158,22 +158,22 @@ class _Uniformity:
 
     def _If(self, part: s.If) -> None:
         self._visit_test(part.test)
-        here = [part.test] if self._is_divergent(part.test) else []
-        self.tests += here
+        tests = [part.test] if self._is_divergent(part.test) else []
+        self.tests += tests
         for branch in (part.then, part.other):
             if branch is not None:
                 self._statement(branch)
-        if here:
+        if tests:
             self.tests.pop()
 
     def _Cases(self, part: s.Cases) -> None:
         self._visit_test(part.test)
-        here = [part.test] if self._is_divergent(part.test) else []
-        self.tests += here
+        tests = [part.test] if self._is_divergent(part.test) else []
+        self.tests += tests
         known = len(self.leaving)
         for case in part.cases:
             self._statement(case)
-        if here:
+        if tests:
             self.tests.pop()
         # A break ends with the switch.
         self.leaving[known:] = [x for x in self.leaving[known:] if x[0] != "break"]

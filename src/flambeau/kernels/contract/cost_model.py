@@ -151,11 +151,11 @@ def drift(summed: float) -> float:
 def tail_of(product: Product, name: str) -> TailSplit | None:
     """The tiles after the last full round, in as many pieces as fill another round; None without such
     tiles."""
-    tile, beside = TILES[name], SPEEDS[name].beside
-    slots = product.limits.machine.cores * beside
+    tile, per_core = TILES[name], SPEEDS[name].beside
+    slots = product.limits.machine.cores * per_core
     total = prod(tiles_of(product, tile)) * product.batch
     cut = total % slots
-    if beside == 1 or cut in (0, total):  # small tiles do not cut a short last round
+    if per_core == 1 or cut in (0, total):  # small tiles do not cut a short last round
         return None
     fits = [p for p in SPLITS if p * tile.step * 4 <= product.k and ceil(p) * cut <= 4 * slots]
     # The second term is the cost of adding up more pieces, which decides between equal rounds.
@@ -173,18 +173,18 @@ def rounds_of(tiles: int, pieces: float, slots: int) -> float:
     short = 1 - many * long
     if short < 1e-6:
         return (full + (left > 0)) * long
-    beside = (slots - left) * int(long / short + 1e-6) if left else 0
-    return (full + (left > 0)) * long + -(-max(tiles - beside, 0) // slots) * short
+    filled = (slots - left) * int(long / short + 1e-6) if left else 0
+    return (full + (left > 0)) * long + -(-max(tiles - filled, 0) // slots) * short
 
 
 def estimate_tail(product: Product, name: str) -> float:
     """Full rounds of whole tiles, and one of pieces."""
     tile, of_tile, tail = TILES[name], SPEEDS[name], tail_of(product, name)
     assert tail is not None
-    beside, slots = of_tile.beside, product.limits.machine.cores * of_tile.beside
-    speed = speed_of(product, of_tile, beside)
+    per_core, slots = of_tile.beside, product.limits.machine.cores * of_tile.beside
+    speed = speed_of(product, of_tile, per_core)
     rounds = tail.whole_tiles / slots + rounds_of(tail.cut_tiles, product.k / tail.piece, slots)
-    work = CUT * rounds * drift(product.k) * beside * tile.rows * tile.columns * (product.k + BEGIN) / speed
+    work = CUT * rounds * drift(product.k) * per_core * tile.rows * tile.columns * (product.k + BEGIN) / speed
     pieces = -(-product.k // tail.piece)
     aside = 2 * pieces * tail.cut_tiles * tile.rows * tile.columns
     return work + 4 * aside * byte_time(product) + second_kernel_time(product)
@@ -247,6 +247,6 @@ def skinny_turn(product: Product) -> int:
 
 def estimate_short(product: Product) -> float:
     """Short sums, a thread each: a read's time for every summed place, or more where threads are many."""
-    machine, (few, many) = product.limits.machine, sorted((product.m, product.n))
-    work = many * product.batch * (PLACE + ROW * few) / machine.cores
+    machine, (short, long) = product.limits.machine, sorted((product.m, product.n))
+    work = long * product.batch * (PLACE + ROW * short) / machine.cores
     return product.k * max(work, LATENCY / machine.multiply_add)

@@ -27,8 +27,8 @@ def line_of(product: Product) -> WindowLine | None:
         return None
     line = WindowLine(shape[tap], stride, dilation, shape[column])
     # The taps have to be a run of their own: the kernel's innermost loop is over them.
-    alone = OperandIndexing("b", b, COLUMNS, product.domain, True).runs[SUMMED][-1] == (tap,)
-    return line if alone and line.is_short else None
+    is_single_run = OperandIndexing("b", b, COLUMNS, product.domain, True).runs[SUMMED][-1] == (tap,)
+    return line if is_single_run and line.is_short else None
 
 
 def depthwise_kernel(product: Product, narrow: bool) -> Kernel:

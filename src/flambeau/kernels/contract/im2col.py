@@ -39,8 +39,10 @@ def windows_of(plan: PlanContext, o: Operand) -> Windowed | None:
     view = view_through(base.shape, chain[:at])
     lead = (0,) * (len(view.shape) - len(spec))
     padded = view.pad((*lead, *(w.before for w in spec)), (*lead, *(w.after for w in spec)))
-    bare = tuple(Window(w.kernel, w.stride, w.dilation) for w in spec)  # without padding, which the copy has
-    return Windowed(base, padded, (Move("_windows", (bare,), None), *chain[at + 1 :]))
+    unpadded = tuple(
+        Window(w.kernel, w.stride, w.dilation) for w in spec
+    )  # without padding, which the copy has
+    return Windowed(base, padded, (Move("_windows", (unpadded,), None), *chain[at + 1 :]))
 
 
 def lay_out_windows(product: Product) -> tuple[Product, list[Kernel]]:
@@ -82,8 +84,8 @@ def copy_windows(product: Product, side: str, windows: Windowed) -> tuple[Produc
     laid = padded.permute(order)
     value = plan.temporary(prod(laid.shape), o.dtype.itemsize)
     strides = dict(zip(order, contiguous_strides(laid.shape), strict=True))
-    bare = View(padded.shape, Affine(tuple(strides[d] for d in range(rank)), 0))
-    shown = view_through(bare, windows.rest)
+    plain_view = View(padded.shape, Affine(tuple(strides[d] for d in range(rank)), 0))
+    shown = view_through(plain_view, windows.rest)
     new = o.read_from(value, shown.expand(domain.shape))
     far = new.affines[0].strides
     # The longest stride first, so that neighbours in memory are neighbours in the walk.

@@ -405,14 +405,14 @@ class Product:
     def reading(self) -> tuple[int, int]:
         """How many sides are read along the summed dims, and how many are not read as vec4s."""
         sides = (("a", self.a, ROWS), ("b", self.b, COLUMNS))
-        read = [OperandIndexing(name, of, own, self.domain, False) for name, of, own in sides]
+        read = [OperandIndexing(name, operand, own, self.domain, False) for name, operand, own in sides]
         return sum(s.along == "k" for s in read), sum(not s.wide for s in read)
 
     @cached_property
     def is_free(self) -> bool:
         """Whether the longer side of a skinny product lies along its own dims."""
-        own, of = (COLUMNS, self.b) if self.m <= self.n else (ROWS, self.a)
-        return OperandIndexing("b", of, own, self.domain, False).along == "free"
+        own, operand = (COLUMNS, self.b) if self.m <= self.n else (ROWS, self.a)
+        return OperandIndexing("b", operand, own, self.domain, False).along == "free"
 
     def places(self, after: Epilogue | None) -> list[Affine]:
         """The position of a result, then all positions that an epilogue reads, over all dims."""

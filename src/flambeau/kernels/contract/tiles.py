@@ -24,7 +24,9 @@ def tile_kernel(
     aside = None if tail is None else pieces.part
     builder = ContractionBuilder(product, pieces if tail is None else SumPieces(product.k), narrow)
     operands = (("a", product.a, ROWS, tile.rows), ("b", product.b, COLUMNS, tile.columns))
-    sides = [OperandIndexing(name, of, own, product.domain, narrow) for name, of, own, _ in operands]
+    sides = [
+        OperandIndexing(name, operand, own, product.domain, narrow) for name, operand, own, _ in operands
+    ]
     functions = builder.functions(sides)
     # A vec4 of padding after each line makes lines start in different banks of workgroup memory, if it has
     # room.

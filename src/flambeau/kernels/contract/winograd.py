@@ -173,8 +173,8 @@ def by_rule(product: Product, names: list[str]) -> str:
 
 def time_of(name: str, groups: int, cores: int) -> float:
     """The time of a step with this many workgroups: rounds of workgroups, each with all its sums."""
-    w, (speed, beside) = TILES[name], SPEED[name]
-    return -(-groups // (cores * beside)) * beside * w.filters * w.tiles * speed
+    w, (speed, per_core) = TILES[name], SPEED[name]
+    return -(-groups // (cores * per_core)) * per_core * w.filters * w.tiles * speed
 
 
 def grid_of(product: Product, dims: Dims, w: WinogradTile) -> tuple[int, int]:

@@ -85,8 +85,8 @@ def by_rule(sides: Sides, names: list[str]) -> str:
     """The shape that takes the least time; direct sums where there is little work or precision is lower."""
     product, dims = sides
     shape = product.domain.shape
-    few = min(shape[dims.filter], shape[dims.channel]) < FEWEST
-    if few or precision_of(product) is not None:
+    fewest = min(shape[dims.filter], shape[dims.channel]) < FEWEST
+    if fewest or precision_of(product) is not None:
         return "direct"
     cores, splits = product.limits.machine.cores, {name: split_of(sides, name) for name in names}
     best = min(names, key=lambda name: time_of(name, splits[name].groups, cores) * splits[name].long)
@@ -102,12 +102,12 @@ def tiles_of(sides: Sides) -> tuple[int, int, int]:
 
 def split_of(sides: Sides, name: str) -> Split:
     """Pieces of the sum such that all cores have a workgroup, each with a minimum of iterations."""
-    w, (_, beside) = TILES[name], SPEED[name]
+    w, (_, per_core) = TILES[name], SPEED[name]
     shape, dims = sides.product.domain.shape, sides.dims
     blocks = -(-shape[dims.filter] // w.filters), -(-shape[dims.channel] // w.tiles)
     count = prod(tiles_of(sides))
     most = max(count // (TURNS * w.step), 1)
-    pieces = min(max(sides.product.limits.machine.cores * beside // prod(blocks), 1), most)
+    pieces = min(max(sides.product.limits.machine.cores * per_core // prod(blocks), 1), most)
     long = ceil(count / (pieces * w.step)) * w.step
     return Split(blocks, -(-count // long), long)
 

@@ -35,9 +35,9 @@ def get_total_norm(
         x.float().abs().amax() if norm_type == inf else x.float().norm(norm_type)
         for x in _as_list("get_total_norm", tensors)
     ]
-    every = stack([transfer(n, norms[0].device) for n in norms])
+    all_norms = stack([transfer(n, norms[0].device) for n in norms])
     # [tensors]: the norm of each
-    total = every.amax() if norm_type == inf else every.norm(norm_type)
+    total = all_norms.amax() if norm_type == inf else all_norms.norm(norm_type)
     if error_if_nonfinite and (isnan(total.item()) or abs(total.item()) == inf):
         rule = "the norm is not finite: look for the first gradient that is not (fb.debug)"
         raise ValueError(f"get_total_norm({len(norms)} tensors, {norm_type}): {rule}")

@@ -38,8 +38,8 @@ def loop(count: Any, condition: Any, *states: Any, body: GraphDef, node: Any) ->
     while goes_on and (most is None or k < most):
         # body: (iteration, condition, states...) -> (condition, states..., values to stack...)
         held, *results = node.run(body, host(k), host(True, "bool"), *values)
-        values, kept = results[: len(values)], results[len(values) :]
-        rows.append(kept)
+        values, scanned = results[: len(values)], results[len(values) :]
+        rows.append(scanned)
         goes_on, k = truth(held.tolist()), k + 1
     wanted = body.outputs[1 + len(states) :]
     return *values, *[stack_runs([row[j] for row in rows], v, node.device) for j, v in enumerate(wanted)]
@@ -96,8 +96,8 @@ def scan(*inputs: Any, body: GraphDef, num_scan_inputs: int, node: Any, **how: A
         rows.append(kept)
     parts = [[row[j] for row in rows] for j in range(len(wanted))]
     ordered = [list(reversed(p)) if back else p for p, back in zip(parts, out_backward)]
-    every = zip(ordered, wanted, out_axes)
-    return *states, *[stack_runs(p, v, node.device, _axis(a, p, v)) for p, v, a in every]
+    outputs = zip(ordered, wanted, out_axes)
+    return *states, *[stack_runs(p, v, node.device, _axis(a, p, v)) for p, v, a in outputs]
 
 
 def _axis(axis: int, parts: list[Tensor], wanted: ValueDef) -> int:

@@ -35,12 +35,12 @@ def _suppress(boxes: Any, scores: Any, most: int, overlap: float, least: float |
     # Greedy: keep the best box, drop all that overlap it by more than the threshold, and repeat.
     order = np.argsort(-scores, kind="stable")
     order = order if least is None else order[scores[order] > least]
-    kept: list[int] = []
-    while len(order) and len(kept) < most:
+    selected: list[int] = []
+    while len(order) and len(selected) < most:
         first, order = int(order[0]), order[1:]
-        kept.append(first)
+        selected.append(first)
         order = order[_overlaps(boxes[first], boxes[order]) <= overlap]
-    return kept
+    return selected
 
 
 @operator(
@@ -58,7 +58,7 @@ def non_max_suppression(
     """Select boxes that do not overlap. [n, k, 4], [n, classes, k] -> [left, 3] of n, class, k"""
     limit, overlap = int(first_number(most) or 0), float(first_number(overlap) or 0.0)
     all_boxes, all_scores = to_array(boxes), to_array(scores)
-    kept = [
+    selected = [
         (image, kind, k)
         for image in range(len(all_scores))
         for kind in range(all_scores.shape[1])
@@ -70,4 +70,4 @@ def non_max_suppression(
             first_number(least),
         )
     ]
-    return host(kept).reshape(-1, 3)
+    return host(selected).reshape(-1, 3)

@@ -100,8 +100,8 @@ def lrn(x: Tensor, *, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: 
 def _to_stash_type(x: Tensor, stash_type: int) -> Tensor:
     """x in the dtype that the statistics are computed in: float32, or its own if that is wider."""
     wanted = as_dtype(dtype_name_of(stash_type))
-    here = wanted.on_gpu or x.device.kind == "cpu"
-    return x.to(wanted) if here and wanted.rank > x.dtype.rank else x
+    is_supported = wanted.on_gpu or x.device.kind == "cpu"
+    return x.to(wanted) if is_supported and wanted.rank > x.dtype.rank else x
 
 
 @operator("LayerNormalization", since=17)
@@ -164,8 +164,8 @@ def lp_normalization(x: Tensor, *, axis: int = -1, p: int = 2) -> Tensor:
         raise ValueError(f"p={p}: takes 1 or 2")
     total = x.abs().sum(axis, keepdim=True) if p == 1 else x.square().sum(axis, keepdim=True)
     # divide by 1 where the norm is 0: the result is 0, and so is the gradient
-    some = total != 0
-    norm = some.where(total, 1.0)
+    is_nonzero = total != 0
+    norm = is_nonzero.where(total, 1.0)
     return x / (norm if p == 1 else norm.sqrt())
 
 
@@ -182,8 +182,8 @@ def _drop(x: Tensor, ratio: float, training: bool, seed: float | None = None) ->
         raise ValueError(f"ratio {ratio}: must be at least 0 and below 1")
     if not training or ratio == 0:
         return x, Tensor.full(x.shape, True, device=x.device)
-    kept = bernoulli(Tensor.full(x.shape, 1 - ratio, device=x.device), generator=generator_for(seed)).bool()
-    return where(kept, x * (1 / (1 - ratio)), 0.0).to(x.dtype), kept
+    mask = bernoulli(Tensor.full(x.shape, 1 - ratio, device=x.device), generator=generator_for(seed)).bool()
+    return where(mask, x * (1 / (1 - ratio)), 0.0).to(x.dtype), mask
 
 
 @operator("Dropout", since=12, numbers=("ratio", "training_mode"))

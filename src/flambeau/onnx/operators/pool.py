@@ -87,9 +87,9 @@ def average_pool(x: Tensor, *, count_include_pad: int = 0, **window: Any) -> Ten
 
 
 def _root(total: Tensor, p: float) -> Tensor:
-    some = total != 0  # the gradient of the root at 0 is set to 0
-    safe = some.where(total, 1.0)
-    return some.where(safe.sqrt() if p == 2 else safe.pow(1 / p), 0.0)
+    is_nonzero = total != 0  # the gradient of the root at 0 is set to 0
+    safe = is_nonzero.where(total, 1.0)
+    return is_nonzero.where(safe.sqrt() if p == 2 else safe.pow(1 / p), 0.0)
 
 
 def _power(x: Tensor, p: float) -> Tensor:

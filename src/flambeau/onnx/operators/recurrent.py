@@ -136,13 +136,13 @@ def _layer(kind: str, inputs: tuple[Any, ...], attributes: dict[str, Any], node:
         i = i._replace(
             **{k: v.transpose(0, 1) for k in ("x", "hidden", "cell") if (v := getattr(i, k)) is not None}
         )
-    directions, kept = _check(i, kind, a), _active_mask(i)
+    directions, active = _check(i, kind, a), _active_mask(i)
     acts = _activations(kind, a, directions)
     parts: list[tuple[Tensor, Tensor, Tensor]] = []
     for d in range(directions):
         back = d == 1 or a.direction == "reverse"
         # A reversed sequence has its padding in front, where the mask keeps the initial state.
-        x, flags = (t.flip(0) if back and t is not None else t for t in (i.x, kept))
+        x, flags = (t.flip(0) if back and t is not None else t for t in (i.x, active))
         weights = node.once(_order_weights, i.w, i.r, i.b, kind, a.input_forget, d, of=(1, 2, 3))
         s = _sequence(i, d, kind, x, weights)  # type: ignore[arg-type]
         s = s._replace(kept=None if flags is None else flags.unsqueeze(-1))
@@ -190,7 +190,7 @@ def dynamic_quantize_lstm(*inputs: Any, **attributes: Any) -> tuple[Tensor, ...]
     """LSTM with 8-bit products: x is quantised once by its range, the state at each step by its own."""
     q, a = QuantizedInputs(*inputs), RecurrentAttributes(**attributes)
     i = RecurrentInputs(*q[:8])._replace(w=q.w.mT, r=q.r.mT)
-    directions, kept = _check(i, "LSTM", a), _active_mask(i)
+    directions, active = _check(i, "LSTM", a), _active_mask(i)
     parts: list[tuple[Tensor, Tensor, Tensor]] = []
     acts, x = _activations("LSTM", a, directions), dynamic_quantize_linear(q.x)
     for d in range(directions):
@@ -199,7 +199,7 @@ def dynamic_quantize_lstm(*inputs: Any, **attributes: Any) -> tuple[Tensor, ...]
         # b is [8 * h], input and recurrent biases; both are added once.
         gates = gates if q.b is None else gates + q.b[d].reshape(2, -1).sum(0)
         gates = _backward(gates, q.lengths) if back else gates
-        y, hidden, cell = _stepwise(q, d, gates, kept, CELLS["LSTM"](acts[d], a))
+        y, hidden, cell = _stepwise(q, d, gates, active, CELLS["LSTM"](acts[d], a))
         parts.append((_backward(y, q.lengths) if back else y, hidden, cell))
     y, hidden, cell = (stack([p[k] for p in parts], int(k == 0)) for k in range(3))
     return y, hidden, cell

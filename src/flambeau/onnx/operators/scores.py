@@ -13,8 +13,8 @@ from ..values import host
 def _softmax_zero(x: Tensor) -> Tensor:
     """Softmax of the scores that are not 0; those stay 0."""
     # onnxruntime's threshold of 0
-    some = x.abs() > 1e-7
-    powers = where(some, (x - x.amax(-1, keepdim=True)).exp(), 0.0)
+    is_nonzero = x.abs() > 1e-7
+    powers = where(is_nonzero, (x - x.amax(-1, keepdim=True)).exp(), 0.0)
     total = powers.sum(-1, keepdim=True)
     return powers / (total == 0).where(1.0, total)
 

@@ -200,11 +200,11 @@ def pad_by_attributes(
 def pad(x: Tensor, pads: Any, value: Any = None, axes: Any = None, *, mode: str = "constant") -> Tensor:
     if axes is not None:
         # pads has the begins of the listed axes, then the ends
-        every = [0] * (2 * x.ndim)
+        all_pads = [0] * (2 * x.ndim)
         for k, axis in enumerate(axes):
             axis += x.ndim if axis < 0 else 0
-            every[axis], every[axis + x.ndim] = pads[k], pads[k + len(axes)]
-        pads = every
+            all_pads[axis], all_pads[axis + x.ndim] = pads[k], pads[k + len(axes)]
+        pads = all_pads
     return pad_or_crop(x, pads, mode, 0 if value is None else value)
 
 
@@ -251,8 +251,8 @@ def _with_constant(x: Tensor, pads: Any, value: Any) -> Tensor:
     if not isinstance(value, Tensor):
         return x.pad(widths, "constant", value)
     # The fill value is computed on the device: select it by a padded mask, without a readback.
-    kept = full(x.shape, True, dtype="bool", device=x.device).pad(widths, "constant", False)
-    return where(kept, x.pad(widths, "constant", 0), value.reshape(()).to(x.dtype))
+    inside = full(x.shape, True, dtype="bool", device=x.device).pad(widths, "constant", False)
+    return where(inside, x.pad(widths, "constant", 0), value.reshape(()).to(x.dtype))
 
 
 @operator("CenterCropPad", numbers="shape")

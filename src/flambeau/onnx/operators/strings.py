@@ -103,8 +103,8 @@ def string_normalizer(
     change = CASES[case_change_action]
     same: Callable[[str], str] = str if is_case_sensitive else str.lower
     stop = {same(w) for w in stopwords}
-    kept = [change(str(v)) for v in x.reshape(-1) if same(str(v)) not in stop] or [""]
-    texts = np.array(kept, object)
+    remaining = [change(str(v)) for v in x.reshape(-1) if same(str(v)) not in stop] or [""]
+    texts = np.array(remaining, object)
     return texts if x.ndim == 1 else texts.reshape(1, -1)
 
 

@@ -46,8 +46,8 @@ def _automatic(n: int, span: int, stride: int, lower: bool) -> tuple[int, int]:
     """Pads that give ceil(n / stride) positions; an odd one comes after, or before if `lower`."""
     # SAME: as many positions as ceil(n / stride), whatever the kernel is
     total = max((-(-n // stride) - 1) * stride + span - n, 0)
-    less = total // 2
-    return (total - less, less) if lower else (less, total - less)
+    smaller = total // 2
+    return (total - smaller, smaller) if lower else (smaller, total - smaller)
 
 
 def _grow(n: int, w: Window) -> Window:

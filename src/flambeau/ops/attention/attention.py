@@ -136,13 +136,13 @@ def _grad(
     # for each row: the maximum, the logarithm of the sum, and the sum of gradient times result
     rows = norms._pad((0, 0, 0), (0, 0, 1)) + delta._pad((0, 0, 2), (0, 0, 0))
     inputs = (q, k, v, g, rows, *others)
-    way = launches.way_of_slopes(q.device.limits, nodes, causal) if on_gpu else "computed"
-    if way == "apart":
+    variant = launches.way_of_slopes(q.device.limits, nodes, causal) if on_gpu else "computed"
+    if variant == "apart":
         grads = _grad_by_products(g, q, k, inputs, attrs)
     else:
-        by_key = Attention._keys(*inputs, placed=False, stored=way == "stored", **attrs)
+        by_key = Attention._keys(*inputs, placed=False, stored=variant == "stored", **attrs)
         by_value = output_of(Attention._values, by_key)
-        if way == "stored":
+        if variant == "stored":
             by_query = _by_query(output_of(Attention._slopes, by_key), q, k, attrs["scale"])
         else:
             by_query = Attention._queries(*inputs, placed=False, **attrs)

@@ -238,9 +238,9 @@ def _tiles(
 
     def rank(t: AttentionTile):
         # Tall tiles compute much beyond a short diagonal, and few of them leave a large GPU partly idle.
-        waits = max(t.height - 64, 0) if short or length < FULL * t.height else 0
+        idle_rows = max(t.height - 64, 0) if short or length < FULL * t.height else 0
         held = max(t.wide, t.deep)
-        return held > 2, by_registers and held > 1, 0 if is_tall else waits
+        return held > 2, by_registers and held > 1, 0 if is_tall else idle_rows
 
     return sorted(fitting, key=rank)
 
@@ -506,12 +506,12 @@ def slopes_on_units(limits: Limits, nodes: Nodes, causal: bool) -> bool:
 def by_queries(limits: Limits, *nodes: Node, **attrs: Any) -> list[Launch]:
     """The launches of the gradient with respect to the queries."""
     # after q, k, v, g and the rows' three numbers
-    biases, way = nodes[5:], _gradient_variant(limits, "queries", nodes, attrs["causal"])
-    if isinstance(way, Units):
-        return [_unit_launch(way, nodes, biases, attrs, "query")]
-    if isinstance(way, str):
+    biases, variant = nodes[5:], _gradient_variant(limits, "queries", nodes, attrs["causal"])
+    if isinstance(variant, Units):
+        return [_unit_launch(variant, nodes, biases, attrs, "query")]
+    if isinstance(variant, str):
         return [_row_launch("attention/grad_q_rows.wgsl", limits, nodes, biases, 0, attrs, 4)]
-    return [_tile_launch("attention/grad_q_tiles.wgsl", way, nodes, biases, 0, attrs, (2, 1))]
+    return [_tile_launch("attention/grad_q_tiles.wgsl", variant, nodes, biases, 0, attrs, (2, 1))]
 
 
 def way_of_slopes(limits: Limits, nodes: Nodes, causal: bool) -> str:
@@ -520,9 +520,9 @@ def way_of_slopes(limits: Limits, nodes: Nodes, causal: bool) -> str:
     of the scores, and a product with the keys gives the queries' gradient. "apart": a kernel of two products
     stores the weights and the gradients of the scores, and three products give the gradients."""
     q, k = nodes[:2]
-    way = _gradient_variant(limits, "keys", nodes, causal)
+    variant = _gradient_variant(limits, "keys", nodes, causal)
     nbytes = 4 * prod(q.shape[:2]) * padded_length(k.shape[1])
-    is_tiled = q.dtype == dt.float32 and isinstance(way, AttentionTile)
+    is_tiled = q.dtype == dt.float32 and isinstance(variant, AttentionTile)
     # A tuned choice serves all sizes of its bucket, so none may store more than the documented limit.
     if limits.software or not is_tiled or nbytes > MOST_SLOPES:
         return "computed"
@@ -548,22 +548,22 @@ def slopes_and_weights(limits: Limits, *nodes: Node, **attrs: Any) -> list[Launc
 def by_keys(limits: Limits, *nodes: Node, stored: bool, **attrs: Any) -> list[Launch]:
     """The launches of the gradients with respect to the keys and, as additional results, the values, and the
     scores if stored."""
-    v, biases, way = nodes[2], nodes[5:], _gradient_variant(limits, "keys", nodes, attrs["causal"])
-    if stored and not isinstance(way, AttentionTile):  # only tiles write the gradients of the scores
-        way = next(t for t in (tile.widen(*_vec4s(v, nodes[0])) for tile in KEYS) if t.fits(limits))
+    v, biases, variant = nodes[2], nodes[5:], _gradient_variant(limits, "keys", nodes, attrs["causal"])
+    if stored and not isinstance(variant, AttentionTile):  # only tiles write the gradients of the scores
+        variant = next(t for t in (tile.widen(*_vec4s(v, nodes[0])) for tile in KEYS) if t.fits(limits))
     # One kernel stores both gradients: that of the values here, that of the keys as its main result.
     first: dict[str, Any] = {"writes": "values", "elements": prod(v.shape), "dtype": v.dtype}
     also = (Written("values", prod(v.shape), v.dtype, 4),)
-    if isinstance(way, Units):
+    if isinstance(variant, Units):
         values = _unit_launch(
-            way._replace(pitch=subgroup_matrix.PITCH), nodes, biases, attrs, "value", **first
+            variant._replace(pitch=subgroup_matrix.PITCH), nodes, biases, attrs, "value", **first
         )
-        return [values, _unit_launch(way, nodes, biases, attrs, "key")]
-    if isinstance(way, str):
+        return [values, _unit_launch(variant, nodes, biases, attrs, "key")]
+    if isinstance(variant, str):
         call = ("attention/grad_kv_rows.wgsl", limits, nodes, biases, 1, attrs, 4)
         return [_row_launch(*call, "value", **first), _row_launch(*call, "key")]
     if stored:
         q, k = nodes[:2]
         also += (Written("slopes", prod(q.shape[:2]) * padded_length(k.shape[1]), dt.float32, 4),)
     template = "attention/grad_kv_tiles.wgsl"
-    return [_tile_launch(template, way, nodes, biases, 1, attrs, (2, 2), also, stored=stored)]
+    return [_tile_launch(template, variant, nodes, biases, 1, attrs, (2, 2), also, stored=stored)]

@@ -52,8 +52,8 @@ class Units(NamedTuple):
     @property
     def elements(self) -> int:
         """Elements of 2 bytes in workgroup memory; units of kind "plain" store their rows there too."""
-        kept = self.height * (PIECE + self.pad) * self.sides
-        return self.apart + (kept if self.unit.kind == "plain" else 0)
+        stored = self.height * (PIECE + self.pad) * self.sides
+        return self.apart + (stored if self.unit.kind == "plain" else 0)
 
     # --- ranges that the templates' loops run over ---
 

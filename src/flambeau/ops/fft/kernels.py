@@ -109,16 +109,16 @@ def passes_of(
     passes, span = list[FftPass](), 1
     # Stockham: butterfly j of a line reads elements j + q * apart for q from 0 to r - 1.
     for number, r in enumerate(radices or radices_of(n), first):
-        apart, halves = n // r, RADICES[r]
-        each = -(-lines * apart // threads)
+        butterflies, halves = n // r, RADICES[r]
+        each = -(-lines * butterflies // threads)
         names = tuple(tuple(f"x{number}_{b}_{q}" for q in range(r)) for b in range(each))
         order = tuple(range(r))
         # Two steps of small transforms leave result s of radix a * b in this variable: the transposed order.
         if halves:
             a, b = halves
             order = tuple(s % a * b + s // a for s in range(r))
-        idle = each * threads > lines * apart
-        passes.append(FftPass(number, r, halves, span, apart, each, idle, names, order))
+        idle = each * threads > lines * butterflies
+        passes.append(FftPass(number, r, halves, span, butterflies, each, idle, names, order))
         span *= r
     return tuple(passes)
 

@@ -342,6 +342,6 @@ def svd(a: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 def triangular(a: Tensor, b: Tensor, upper: bool, unit: bool) -> Tensor:
     """X with T @ X = b for one triangle T of a, with ones on its diagonal if unit. -> [..., n, k]"""
     # If the diagonal counts as ones, the triangle excludes it.
-    kept = (1 if upper else -1) if unit else 0
-    half = a.triu(kept) if upper else a.tril(kept)
+    diagonal = (1 if upper else -1) if unit else 0
+    half = a.triu(diagonal) if upper else a.tril(diagonal)
     return solve(half + eye(a, a.shape[-1]) if unit else half, b)

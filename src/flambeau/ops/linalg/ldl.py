@@ -48,10 +48,10 @@ def _pivot(size: Any, s: Any, k: int) -> tuple[int, int]:
     if size(s[k, k]) >= ALPHA * most:
         return 1, k
     row = k + 1 + int(column.argmax())
-    beside = max(size(s[row, j]) for j in range(k, n) if j != row)
-    if size(s[k, k]) >= ALPHA * most * (most / beside):
+    largest_in_row = max(size(s[row, j]) for j in range(k, n) if j != row)
+    if size(s[k, k]) >= ALPHA * most * (most / largest_in_row):
         return 1, k
-    return (1, row) if size(s[row, row]) >= ALPHA * beside else (2, row)
+    return (1, row) if size(s[row, row]) >= ALPHA * largest_in_row else (2, row)
 
 
 def _factor_of(xp: Any, a: Any, hermitian: bool) -> Any:

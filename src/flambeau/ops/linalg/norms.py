@@ -242,8 +242,8 @@ def _pseudo_grad(g: Tensor, y: Tensor, a: Tensor, bound: Tensor) -> Gradients:
 def _pseudo(a: Tensor, bound: Tensor) -> Tensor:
     """The pseudo-inverse; singular values up to bound count as 0. [..., m, n], [..., 1] -> [..., n, m]"""
     u, s, vh = linalg_svd(a, full_matrices=False)
-    kept = s > bound
-    return vh.mH @ (kept.where(1 / kept.where(s, 1.0), 0.0).unsqueeze(-1) * u.mH)
+    is_kept = s > bound
+    return vh.mH @ (is_kept.where(1 / is_kept.where(s, 1.0), 0.0).unsqueeze(-1) * u.mH)
 
 
 @composed

@@ -128,16 +128,16 @@ def _scan_by_tile(
                 "scan/tile_vec4.wgsl",
                 reads,
                 count,
-                ours,
+                tile_sizes,
                 **launch,
                 workgroup=(256, 1, 1),
                 fours=True,
                 width=4,
                 **rest,
             )
-        return Launch("scan/tile.wgsl", reads, count, ours, **launch, workgroup=(256, 1, 1), **rest)
+        return Launch("scan/tile.wgsl", reads, count, tile_sizes, **launch, workgroup=(256, 1, 1), **rest)
 
-    ours = sizes | ({"n": n} if segmented else {})
+    tile_sizes = sizes | ({"n": n} if segmented else {})
     if pieces == 1:
         return [scan_pass(reads, False, **end)]
     wide = count * state["width"]
@@ -185,10 +185,10 @@ def _shift(x: Tensor, by: int, dim: int, start: float) -> Tensor:
     n = x.shape[dim]
     if abs(by) >= n:
         return x.new_full(x.shape, start)
-    kept = x.narrow(dim, max(-by, 0), n - abs(by))  # what stays inside
+    inside = x.narrow(dim, max(-by, 0), n - abs(by))  # what stays inside
     shape = tuple(abs(by) if d == dim else size for d, size in enumerate(x.shape))
     rest = x.new_full(shape, start)
-    return cat([rest, kept] if by > 0 else [kept, rest], dim)
+    return cat([rest, inside] if by > 0 else [inside, rest], dim)
 
 
 def _rests(g: Tensor, x: Tensor, dim: int) -> Tensor:
@@ -264,10 +264,10 @@ def _running_best(xp: Any, x: Any, dim: int, better: Any) -> Any:
         best = x[..., 0]
         at = xp.zeros(best.shape, dtype="int32")
         for i in range(x.shape[-1]):
-            here = x[..., i]
+            element = x[..., i]
             # NaN stays the best once it is seen, and each later NaN replaces it, as in PyTorch.
-            wins = (here != here) | ((best == best) & better(here, best))
-            best, at = xp.where(wins, here, best), xp.where(wins, i, at)
+            wins = (element != element) | ((best == best) & better(element, best))
+            best, at = xp.where(wins, element, best), xp.where(wins, i, at)
             index[..., i] = at
     return xp.moveaxis(index, -1, dim)
 

@@ -532,11 +532,12 @@ def isin(
     invert: true where an element is not among them
     Raises TypeError if neither is a tensor.
     """
-    like = next((t for t in (elements, test_elements) if is_tensor(t)), None)
-    if like is None:
+    tensor = next((t for t in (elements, test_elements) if is_tensor(t)), None)
+    if tensor is None:
         raise TypeError("neither argument is a tensor: wrap one in tensor(...)")
     x, tests = (
-        t if is_tensor(t) else type(like).full((), t, device=like.device) for t in (elements, test_elements)
+        t if is_tensor(t) else type(tensor).full((), t, device=tensor.device)
+        for t in (elements, test_elements)
     )
     tests = tests.reshape(-1)
     x, tests = _promote(x.detach(), tests.detach())
