@@ -176,9 +176,9 @@ _AWAITED.update(dict.fromkeys(("remote", "remotes"), _await_remote))
 def _array_namespace(self: Tensor, api_version: str | None = None) -> _Any:
     """The array API's functions for tensors: flambeau.array_api. ValueError for a version that is unknown."""
     if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
-        known = "2021.12, 2022.12, 2023.12 or 2024.12"
+        versions = "2021.12, 2022.12, 2023.12 or 2024.12"
         raise errors.ValueError(
-            f"__array_namespace__(api_version={api_version!r}): unknown: use one of {known}"
+            f"__array_namespace__(api_version={api_version!r}): unknown: use one of {versions}"
         )
     return _import_module(".array_api", __name__)
 

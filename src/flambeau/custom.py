@@ -105,9 +105,9 @@ def _macro(inputs: Sequence[str], expression: str) -> str:
 def _check_names(name: str, inputs: Sequence[str], expression: str) -> None:
     """KernelError for a name in braces that is not an input."""
     for unknown in undefined_names(_macro(inputs, expression)):
-        known = ", ".join(f"{{{{ {n} }}}}" for n in (*inputs, "T"))
+        placeholders = ", ".join(f"{{{{ {n} }}}}" for n in (*inputs, "T"))
         rule = f"the expression has {{{{ {unknown} }}}}, which is not an input{suggest(unknown, inputs)}"
-        raise KernelError(f"custom_op({name!r}): {rule}: use {known}")
+        raise KernelError(f"custom_op({name!r}): {rule}: use {placeholders}")
 
 
 def _name_template(launch: Callable[..., Any], template: str) -> Callable[..., Any]:

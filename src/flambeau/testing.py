@@ -103,11 +103,11 @@ def _check_slope(op: Any, inputs: list[Any], device: Any, attrs: dict[str, Any])
     xs = [tensor(a, device=device, requires_grad=a.dtype.kind == "f") for a in inputs]
     loss = (op(*xs, **attrs) * tensor(weights.astype("f4"), device=device)).sum()
     grads = loss.backward()
-    known = [(grads[x], s) for x, s in zip(xs, steps, strict=True) if s is not None and x in grads]
-    raw = read([g for g, _ in known])
-    parts = [np.frombuffer(b, "f4").reshape(s.shape) for b, (_, s) in zip(raw, known, strict=True)]
+    pairs = [(grads[x], s) for x, s in zip(xs, steps, strict=True) if s is not None and x in grads]
+    raw = read([g for g, _ in pairs])
+    parts = [np.frombuffer(b, "f4").reshape(s.shape) for b, (_, s) in zip(raw, pairs, strict=True)]
     # the slope along the direction is the gradient's dot product with it
-    gradient = sum(float((g * s).sum()) for g, (_, s) in zip(parts, known, strict=True))
+    gradient = sum(float((g * s).sum()) for g, (_, s) in zip(parts, pairs, strict=True))
     slope = slope_of(at, STEP).value
     scale = max(1.0, *(float(np.abs(g).sum()) for g in parts)) if parts else 1.0
     # the tolerance grows with the sum of |g|, since each element was rounded

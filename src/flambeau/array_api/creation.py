@@ -15,19 +15,19 @@ def asarray(
 ) -> Tensor:
     """Convert numbers, nested lists or an array to a tensor. An array keeps its dtype, but float64
     becomes float32 on a GPU. ValueError if copy=False and a copy is needed."""
-    wanted = None if dtype is None else dt.as_dtype(dtype)
+    target_dtype = None if dtype is None else dt.as_dtype(dtype)
     if isinstance(obj, Tensor):
         # `to` returns obj itself if nothing changes, which copy=False requires
-        t = obj.to(device, wanted or obj.dtype)
+        t = obj.to(device, target_dtype or obj.dtype)
         if copy is False and t is not obj:
             raise ValueError("asarray(..., copy=False): a change of dtype or device needs a copy: allow it")
         return obj.clone() if copy and t is obj else t
     if copy is False:
         raise ValueError("asarray(..., copy=False): data other than a tensor is always copied: allow it")
     # The standard keeps an array's dtype; tensor() alone makes float32 of float64, which GPUs lack.
-    if wanted is None and hasattr(obj, "dtype") and get_device(device).kind == "cpu":
-        wanted = dt.DTYPES.get(str(obj.dtype))
-    return tensor(_numbers(obj), wanted, device)
+    if target_dtype is None and hasattr(obj, "dtype") and get_device(device).kind == "cpu":
+        target_dtype = dt.DTYPES.get(str(obj.dtype))
+    return tensor(_numbers(obj), target_dtype, device)
 
 
 def _numbers(obj: Any) -> Any:

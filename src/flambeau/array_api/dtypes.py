@@ -112,8 +112,8 @@ class Info:
         """Return the standard's dtypes that a device supports, of one kind or all. GPUs lack float64 and
         complex128."""
         is_host = get_device(device).kind == "cpu"
-        known = {name: dt.DTYPES[name] for name in DTYPES if is_host or dt.DTYPES[name].on_gpu}
-        return {name: d for name, d in known.items() if kind is None or isdtype(d, kind)}
+        supported = {name: dt.DTYPES[name] for name in DTYPES if is_host or dt.DTYPES[name].on_gpu}
+        return {name: d for name, d in supported.items() if kind is None or isdtype(d, kind)}
 
     def devices(self) -> list[Any]:
         """Return the default device and the NumPy device."""

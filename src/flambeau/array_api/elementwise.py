@@ -34,8 +34,8 @@ def alike(*xs: Any) -> Any:
     dtypes = {x.dtype for x in xs if isinstance(x, Tensor)}
     if len(dtypes) < 2:
         return xs
-    wanted = promote(*dtypes)
-    return [x.to(wanted) if isinstance(x, Tensor) else x for x in xs]
+    common_dtype = promote(*dtypes)
+    return [x.to(common_dtype) if isinstance(x, Tensor) else x for x in xs]
 
 
 def clip(x: Tensor, /, min: Any = None, max: Any = None) -> Tensor:

@@ -45,11 +45,11 @@ def _sum(name: str, text: str) -> Callable[..., Tensor]:
     def call(
         x: Tensor, /, *, axis: Any = None, dtype: DTypeLike | None = None, keepdims: bool = False
     ) -> Tensor:
-        wanted = _sum_dtype(x, dtype)
-        x, axis, keepdims = _with_axes(x.to(wanted), axis, keepdims)
+        sum_dtype = _sum_dtype(x, dtype)
+        x, axis, keepdims = _with_axes(x.to(sum_dtype), axis, keepdims)
         if name == "prod" and is_tuple(axis):
-            return _product(x, axis, keepdims).to(wanted)
-        return getattr(x, name)(dim=axis, keepdim=keepdims).to(wanted)
+            return _product(x, axis, keepdims).to(sum_dtype)
+        return getattr(x, name)(dim=axis, keepdim=keepdims).to(sum_dtype)
 
     call.__name__, call.__doc__ = name, text
     return call
@@ -119,8 +119,8 @@ def _accumulation(name: str, start: int, text: str) -> Callable[..., Tensor]:
     ) -> Tensor:
         if axis is None:
             x, axis = x.reshape(-1) if x.ndim != 1 else x, 0
-        wanted = _sum_dtype(x, dtype)
-        y = getattr(x.to(wanted), name)(axis).to(wanted)  # in 64 bits, so that partial sums do not wrap
+        sum_dtype = _sum_dtype(x, dtype)
+        y = getattr(x.to(sum_dtype), name)(axis).to(sum_dtype)  # in 64 bits, so that partial sums do not wrap
         if not include_initial:
             return y
         first = list(y.shape)  # the shape of one slice, which goes before the first

@@ -103,8 +103,8 @@ def _mark(tops: list[Node], parts: int) -> list[Node]:
                 last[x] = max(last[x], part[n])
     # the last part is not a checkpoint: its gradients come first and read its values at once
     segments = [object() for _ in range(parts - 1)]
-    own = set(tops)
-    inside = [n for n in nodes if part[n] == last[n] < parts - 1 and n.segment is None and n not in own]
+    top_set = set(tops)
+    inside = [n for n in nodes if part[n] == last[n] < parts - 1 and n.segment is None and n not in top_set]
     for n in inside:
         n.segment = segments[part[n]]
     return inside

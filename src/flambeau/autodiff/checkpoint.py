@@ -137,8 +137,8 @@ class _Copies:
         """The values to keep: those that gradients read, and common sources of several of these."""
         readers: dict[Node, int] = {}
         for n in read:
-            ends = self._visit(n, self.ends, self._ends)
-            for end in ends if len(ends) == 1 else ():
+            boundary = self._visit(n, self.ends, self._ends)
+            for end in boundary if len(boundary) == 1 else ():
                 readers[end] = readers.get(end, 0) + (n.op.kind != "movement")
         return {n for n in read if self._is_end(n)} | {n for n, count in readers.items() if count > 1}
 

@@ -61,23 +61,23 @@ def grad(
     retain_graph: keep the graph for another backward
     create_graph: gradients can be differentiated themselves
     """
-    ends = [outputs] if isinstance(outputs, Tensor) else list(outputs)
+    roots = [outputs] if isinstance(outputs, Tensor) else list(outputs)
     by = [inputs] if isinstance(inputs, Tensor) else list(inputs)
     if grad_outputs is None:
-        starting: list[Any] = [None] * len(ends)
+        starting: list[Any] = [None] * len(roots)
     else:
         starting = [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs)
-    call = f"grad({describe(ends)}, {describe(by)})"
-    if len(starting) != len(ends):
+    call = f"grad({describe(roots)}, {describe(by)})"
+    if len(starting) != len(roots):
         raise ValueError(
-            f"{call}: {len(ends)} outputs but {len(starting)} grad_outputs: pass one for each output"
+            f"{call}: {len(roots)} outputs but {len(starting)} grad_outputs: pass one for each output"
         )
-    for t in [*ends, *by]:
+    for t in [*roots, *by]:
         if not t.requires_grad:
             raise ValueError(f"{call}: {describe(t)} has requires_grad=False: call requires_grad_() first")
 
     def gradients_from(*starts: Any) -> tuple[Any, ...]:
-        pairs = [(y.node, first_gradient("grad", y, g)) for y, g in zip(ends, starts, strict=True)]
+        pairs = [(y.node, first_gradient("grad", y, g)) for y, g in zip(roots, starts, strict=True)]
         by_node = walk(pairs, [x.node for x in by], create_graph)
         each = [(x, by_node.get(known_by(x.node))) for x in by]
         return tuple(_gradient_or_none(x, g, call, allow_unused, materialize_grads) for x, g in each)
@@ -87,9 +87,9 @@ def grad(
     gradients = vmap(gradients_from, dims)(*starting) if is_grads_batched else gradients_from(*starting)
     # as in backward: the graph is kept for another pass only on request
     if not (create_graph if retain_graph is None else retain_graph):
-        for y in ends:
+        for y in roots:
             y.node.released = True
-    compute_together([*gradients, *ends])  # reading one gradient computes all in one run
+    compute_together([*gradients, *roots])  # reading one gradient computes all in one run
     return gradients
 
 

@@ -46,8 +46,8 @@ def _directions(call: str, like: Any, v: Any) -> Any:
 
 def _strategy(call: str, name: str) -> Callable[..., Any]:
     if name not in STRATEGIES:
-        known = " or ".join(map(repr, STRATEGIES))
-        raise ValueError(f"{call}(strategy={name!r}): unknown strategy: use {known}")
+        choices = " or ".join(map(repr, STRATEGIES))
+        raise ValueError(f"{call}(strategy={name!r}): unknown strategy: use {choices}")
     return STRATEGIES[name]
 
 

@@ -123,8 +123,10 @@ def _constant_names(steps: list[dis.Instruction]) -> list[str]:
     """Return the constant name argument of `getattr` and similar functions."""
     for i, step in enumerate(steps):
         if step.opname == "LOAD_CONST":
-            ends = any(s.opname.startswith(CALLING) for s in steps[i + 1 : i + 3])  # perhaps with a default
-            return step.argval.split(".") if ends and isinstance(step.argval, str) else []
+            is_called = any(
+                s.opname.startswith(CALLING) for s in steps[i + 1 : i + 3]
+            )  # perhaps with a default
+            return step.argval.split(".") if is_called and isinstance(step.argval, str) else []
         if not step.opname.startswith(BEFORE_A_NAME):
             break
     return []

@@ -38,12 +38,12 @@ def _find_fixed(order: list[Node], start: int) -> set[Node]:
 def _values_between(order: list[Node], fixed: set[Node], roots: set[Node], device: Gpu) -> list[Node]:
     """Find the fixed values, the smallest first, that a plan stores for kernels which read others too."""
     kernels, count = plan(list(roots), device.limits, order).kernels, len(order)
-    known = {v for v, n in enumerate(order) if n in fixed}  # and temporaries of kernels of fixed values
+    computed = {v for v, n in enumerate(order) if n in fixed}  # and temporaries of kernels of fixed values
     rest: set[int] = set()  # values that other kernels read
     stored: set[int] = set()
     for k in kernels:
-        if known.issuperset(k.reads) and all(v >= count or v in known for v in k.outputs):
-            known.update(k.outputs)
+        if computed.issuperset(k.reads) and all(v >= count or v in computed for v in k.outputs):
+            computed.update(k.outputs)
             stored.update(v for v in k.outputs if v < count)
         else:
             rest.update(k.reads)

@@ -210,11 +210,16 @@ class Program:
         the first value in its buffer."""
         _, _, first = lifetimes(plan)
         sizes, leaves = dict(plan.stored), set(plan.leaves)
-        wanted = {id(t.node) for t in outputs}
+        output_nodes = {id(t.node) for t in outputs}
         results: dict[int, Placeholder] = {}
         for n, value in zip(roots, plan.roots, strict=True):
             top: Any = first.get(value, value)
-            if id(n) in wanted and top not in leaves and sizes[top] == sizes[value] and top not in results:
+            if (
+                id(n) in output_nodes
+                and top not in leaves
+                and sizes[top] == sizes[value]
+                and top not in results
+            ):
                 # compare sizes: this root may be the first part of the value, and another root all of it
                 results[top] = Placeholder(len(self.inputs) + len(results), sizes[value], self.pool)
         return results
@@ -362,7 +367,7 @@ class Program:
         device = self.device
         held, out, after, filled = self.bind(nodes, moves)
         # prepare everything that may fail before the first submit, so that no replay stops halfway
-        submits = [(works, one.prepare(device, filled)) for works, one in self.submits]
+        submits = [(works, section.prepare(device, filled)) for works, section in self.submits]
         if after:
             works, parts = submits[-1]
             submits[-1] = works, [*parts, after]
@@ -437,8 +442,8 @@ class Program:
         device, placeholders, words = self.device, [0] * self.count, list[int]()
         held = self._take_in(nodes, placeholders, words, {})
         out, after = self._results_of(placeholders)
-        works, one = self.submits[0]
-        parts = one.prepare(device, tuple(placeholders))
+        works, section = self.submits[0]
+        parts = section.prepare(device, tuple(placeholders))
         if words or after:
             parts = [part for part in (words, *parts, after) if part]
         enqueue(device, works, self.seconds, *parts)

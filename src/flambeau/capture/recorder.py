@@ -116,9 +116,9 @@ def held_nodes(roots: list[Node], known: dict[int, int]) -> set[Node]:
     do not count: they get their values now.
     """
     nodes = _reachable(roots)
-    own, inside, counts = {id(n) for n in roots}, _count_inside(nodes, known), _references(nodes)
+    root_ids, inside, counts = {id(n) for n in roots}, _count_inside(nodes, known), _references(nodes)
     more = [count - ALONE - inside[id(n)] for n, count in zip(nodes, counts, strict=True)]
-    return set(_reachable([n for n, m in zip(nodes, more, strict=True) if m > 0 and id(n) not in own]))
+    return set(_reachable([n for n, m in zip(nodes, more, strict=True) if m > 0 and id(n) not in root_ids]))
 
 
 def _count_inside(nodes: list[Node], known: dict[int, int]) -> dict[int, int]:

@@ -72,15 +72,15 @@ def divide(program: Program, nbytes: int) -> list[Segment]:
         is_written = fills and isinstance(source, Placeholder)
         complete.setdefault(written.get(source.handle, last) if is_written else last, []).append(position)
     # The program's own cuts stay: no submit may take too long.
-    ends = set(accumulate(len(works) for works, _ in program.submits))
+    submit_ends = set(accumulate(len(works) for works, _ in program.submits))
     size = 0
     for kernel in sorted(complete):
         size += sum(program.outputs[i][0].nbytes for i in complete[kernel])
         if size >= nbytes:
-            ends.add(kernel + 1)
+            submit_ends.add(kernel + 1)
             size = 0
     segments: list[Segment] = []
-    for i, j in pairwise([0, *sorted(ends)]):
+    for i, j in pairwise([0, *sorted(submit_ends)]):
         ready = tuple(p for kernel in range(i, j) for p in complete.get(kernel, ()))
         begin = spans[i][0] if i else 0
         end = spans[j][0] if j < len(spans) else len(words)

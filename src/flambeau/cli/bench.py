@@ -43,7 +43,7 @@ def bench(only: tuple[str, ...], beside: str | None, device: str | None, seconds
     """
     from ..device import get_device
 
-    wanted, place = select_tasks(only), get_device(device)
+    tasks, place = select_tasks(only), get_device(device)
     if place.kind != "gpu":
         raise FlambeauError(f"bench: {place} is not an adapter: see 'flambeau doctor'")
     begin = perf_counter()
@@ -53,7 +53,7 @@ def bench(only: tuple[str, ...], beside: str | None, device: str | None, seconds
     peer = peer_tools(beside, software)
     click.echo(heading(place, ceilings, peer, software))
     rows: list[dict[str, Any]] = []
-    for row in measure_all(wanted, place, ceilings, peer, begin + seconds):
+    for row in measure_all(tasks, place, ceilings, peer, begin + seconds):
         rows.append(row)
         click.echo(line(cells(row)))
     if path:

@@ -152,6 +152,6 @@ def _reply(session: Chat, text: str) -> None:
             sys.stdout.flush()
     click.echo()
     last = session.last
-    ends = {"length": "; it reached the most tokens", "cancel": "; stopped"}.get(last.finish, "")
+    reasons = {"length": "; it reached the most tokens", "cancel": "; stopped"}.get(last.finish, "")
     speed = f"{last.speed:,.1f} tokens/s, the first after {last.first:.1f} s"
-    click.echo(f"[{last.prompt:,} + {len(last.ids):,} tokens, {speed}{ends}]", err=True)
+    click.echo(f"[{last.prompt:,} + {len(last.ids):,} tokens, {speed}{reasons}]", err=True)

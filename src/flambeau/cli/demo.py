@@ -155,9 +155,9 @@ def fields_of(facts: dict[str, Any]) -> list[str]:
 
 def _program(options: DemoOptions, out: Path, call: str) -> Path:
     """Return the folder of the model's program; `out` is for one that is saved here."""
-    model, own = options.model, options.inputs or options.weights
+    model, has_options = options.model, options.inputs or options.weights
     if (Path(model) / PROGRAM).is_file():
-        if own or options.sizes:
+        if has_options or options.sizes:
             raise FlambeauError(f"{call}: a saved program has its inputs and weights: leave the options out")
         return Path(model)
     if Path(model).is_dir():
@@ -165,7 +165,7 @@ def _program(options: DemoOptions, out: Path, call: str) -> Path:
     # Planning needs no GPU.
     with device("cpu"):
         if model.endswith(".onnx"):
-            if own:
+            if has_options:
                 raise FlambeauError(f"{call}: an ONNX file has its inputs and weights: leave the options out")
             network = load(model, "cpu", replays=False)
             return save_program(
@@ -191,16 +191,16 @@ def _named(network: OnnxModel) -> Callable[..., dict[str, Tensor]]:
 
 def onnx_inputs(values: Sequence[ValueDef], sizes: Sequence[str], call: str) -> dict[str, str]:
     """Return the inputs of an ONNX file as texts by name; open sizes are from `sizes`, or guessed."""
-    known = dict(_parse_size(text, call) for text in sizes)
+    sizes_by_name = dict(_parse_size(text, call) for text in sizes)
     names = {size for v in values for size in v.shape or () if isinstance(size, str)}
-    if unknown := sorted(known.keys() - names):
+    if unknown := sorted(sizes_by_name.keys() - names):
         rule = f"no input has this size: open are {', '.join(sorted(names)) or 'none'}"
         raise FlambeauError(f"{call}: --size {unknown[0]}: {rule}")
     specs: dict[str, str] = {}
     for v in values:
         if v.kind != "tensor" or v.dtype in ("", "string") or v.shape is None:
             raise FlambeauError(f"{call}: the input {v.name!r} is {v}: a page takes tensors of numbers")
-        shape = [_open_size(v, i, size, known, call) for i, size in enumerate(v.shape)]
+        shape = [_open_size(v, i, size, sizes_by_name, call) for i, size in enumerate(v.shape)]
         specs[v.name] = f"{v.dtype}[{', '.join(map(str, shape))}]"
     return specs
 

@@ -153,10 +153,10 @@ def _inputs(model: OnnxModel, sizes: tuple[str, ...], files: Any = ()) -> dict[s
     import numpy as np
 
     # A fixed seed, so that two runs compare the same numbers.
-    known = dict(_size(text) for text in sizes)
+    sizes_by_name = dict(_size(text) for text in sizes)
     arrays = dict(named_file(text) for text in files)
     draw = np.random.default_rng(0)
-    return {v.name: arrays.get(v.name, _draw_input(v, known, draw)) for v in model.inputs}
+    return {v.name: arrays.get(v.name, _draw_input(v, sizes_by_name, draw)) for v in model.inputs}
 
 
 def _size(text: str) -> tuple[str, int]:

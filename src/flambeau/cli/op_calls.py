@@ -109,8 +109,8 @@ def parse_call(text: str, place: Any) -> Call:
     # Public functions first (conv2d checks its arguments); then composites and single ops.
     op = getattr(nn.functional, name, None) or COMPOSED.get(name) or OPS.get(name)
     if op is None:
-        known = [n for n in (*OPS, *COMPOSED) if not n.startswith("_")]
-        raise FlambeauError(f"tune --op {text!r}: unknown operation{suggest(name, known)}")
+        op_names = [n for n in (*OPS, *COMPOSED) if not n.startswith("_")]
+        raise FlambeauError(f"tune --op {text!r}: unknown operation{suggest(name, op_names)}")
     return lambda: op(
         *(_argument(a, text, place) for a in arguments),
         **{k: _argument(a, text, place) for k, a in named.items()},

@@ -55,8 +55,8 @@ def report(script: Path, converted: Converted) -> Iterator[str]:
         yield f"note: {note}"
     for left in converted.left:
         yield f"{script}:{left.line}: {left.what}: {left.words}"
-    rest = f", {len(converted.left)} left to do by hand" if converted.left else ""
-    yield f"{script}: {len(converted.changes)} of {converted.lines} lines change{rest}"
+    left_text = f", {len(converted.left)} left to do by hand" if converted.left else ""
+    yield f"{script}: {len(converted.changes)} of {converted.lines} lines change{left_text}"
 
 
 def _lines_of_change(change: Change) -> Iterator[str]:

@@ -191,8 +191,8 @@ def _arguments() -> list[str]:
         if isinstance(p, click.Option) and p.is_flag:
             words += flag if value else []
         else:
-            for one in value if is_sequence(value) else () if value is None else (value,):
-                words += [*flag, str(one)]
+            for item in value if is_sequence(value) else () if value is None else (value,):
+                words += [*flag, str(item)]
     return words
 
 

@@ -47,8 +47,8 @@ class Words(NamedTuple):
 
 def elementwise_macro(env: Environment, name: str) -> Any:
     """The macro of an elementwise op: ours, or a custom op's, whose file is named after it."""
-    own = getattr(env.get_template("lib/elementwise.wgsl").module, name, None)
-    return own or env.get_template(name + ".wgsl").module.value  # type: ignore[attr-defined]
+    macro = getattr(env.get_template("lib/elementwise.wgsl").module, name, None)
+    return macro or env.get_template(name + ".wgsl").module.value  # type: ignore[attr-defined]
 
 
 class BytecodeCache(FileSystemBytecodeCache):

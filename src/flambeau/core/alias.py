@@ -147,8 +147,8 @@ def _slice_strides(shape: Shape, strides: Strides, new: Shape, attrs: Attrs) -> 
 
 def _expand_strides(shape: Shape, strides: Strides, new: Shape, attrs: Attrs) -> Strides:
     lead = len(new) - len(shape)
-    own = (0 if n == 1 < m else s for n, s, m in zip(shape, strides, new[lead:], strict=True))
-    return (*(0,) * lead, *own)
+    expanded = (0 if n == 1 < m else s for n, s, m in zip(shape, strides, new[lead:], strict=True))
+    return (*(0,) * lead, *expanded)
 
 
 def _in_windows(shape: Shape, strides: Strides, new: Shape, attrs: Attrs) -> Strides | None:
@@ -214,7 +214,8 @@ def is_in_order(view: Any) -> bool:
     if not is_view(view):
         return True
     *_, strides = origin(view)
-    wanted = contiguous_strides(view.shape)
+    contiguous = contiguous_strides(view.shape)
     return (
-        all(n == 1 or a == b for n, a, b in zip(view.shape, strides, wanted, strict=True)) or 0 in view.shape
+        all(n == 1 or a == b for n, a, b in zip(view.shape, strides, contiguous, strict=True))
+        or 0 in view.shape
     )

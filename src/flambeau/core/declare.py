@@ -135,8 +135,8 @@ def stand_for(op: Op, lowered: Node, parents: tuple[Node, ...], attrs: dict[str,
     """A composite's node: computed by the graph below `lowered`, differentiated by the op's own gradient."""
     node = Node(op, (lowered,), attrs, lowered.shape, lowered.dtype, lowered.device)
     node.parents, node.depth = parents, lowered.depth
-    wanted = is_grad_enabled() and op.grad is not None and lowered.dtype.has_gradients
-    node.requires_grad = wanted and any(n.requires_grad for n in parents)
+    needs_grad = is_grad_enabled() and op.grad is not None and lowered.dtype.has_gradients
+    node.requires_grad = needs_grad and any(n.requires_grad for n in parents)
     return node
 
 

@@ -190,8 +190,8 @@ def web_file(name: str) -> Path:
 
 def cache_folder(name: str) -> Path:
     """The cache folder `name`, in `FLAMBEAU_CACHE` or the platform's cache folder."""
-    if own := os.environ.get("FLAMBEAU_CACHE"):
-        return Path(own).expanduser() / name
+    if setting := os.environ.get("FLAMBEAU_CACHE"):
+        return Path(setting).expanduser() / name
     if sys.platform == "win32":
         root = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
     elif sys.platform == "darwin":

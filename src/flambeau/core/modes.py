@@ -206,8 +206,8 @@ class checkpointing(Switch):
 
     def __init__(self, strategy: str):
         if strategy not in KEEP:
-            known = ", ".join(map(repr, KEEP))
-            raise ValueError(f"checkpointing({strategy!r}): unknown strategy: use one of {known}")
+            choices = ", ".join(map(repr, KEEP))
+            raise ValueError(f"checkpointing({strategy!r}): unknown strategy: use one of {choices}")
         super().__init__(strategy)
 
 

@@ -138,17 +138,22 @@ class Op:
     def enter(self, name: str) -> Op:
         """Add the op to the table under its name; returns the op."""
         OPS[name] = self
-        known: dict[str, Any] = {"name": name, "__name__": name, "__qualname__": name, "__doc__": self.doc}
+        namespace: dict[str, Any] = {
+            "name": name,
+            "__name__": name,
+            "__qualname__": name,
+            "__doc__": self.doc,
+        }
         definition = self.prepare or self.definition
         if definition is not None:
-            known["last"] = place_of_inplace(definition)
-            known["__module__"] = definition.__module__
-            known["__wrapped__"] = getattr(definition, "__wrapped__", definition)
+            namespace["last"] = place_of_inplace(definition)
+            namespace["__module__"] = definition.__module__
+            namespace["__wrapped__"] = getattr(definition, "__wrapped__", definition)
         else:
             places = [Parameter(n, Parameter.POSITIONAL_OR_KEYWORD) for n in self.operand_names]
-            known["__signature__"] = Signature(places)
+            namespace["__signature__"] = Signature(places)
         # not the dict of the dataclass, which shares its keys: attributes of such a dict are not cached
-        object.__setattr__(self, "__dict__", {**vars(self), **known})
+        object.__setattr__(self, "__dict__", {**vars(self), **namespace})
         return self
 
     def __repr__(self) -> str:
@@ -319,10 +324,10 @@ def cast_operands(op: Op, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
     # the cache is valid for the default dtype float32
     is_default = plain.lower is NONE or dt.get_default_dtype() is dt.float32
     rule = _compute_dtypes if is_default else _compute_dtypes.__wrapped__
-    wanted = rule(op, *operand_dtypes(nodes))
-    for n, w in zip(nodes, wanted, strict=True):
+    target_dtypes = rule(op, *operand_dtypes(nodes))
+    for n, w in zip(nodes, target_dtypes, strict=True):
         if n.dtype is not w:
-            return tuple([_cast(*pair) for pair in zip(nodes, wanted, strict=True)])
+            return tuple([_cast(*pair) for pair in zip(nodes, target_dtypes, strict=True)])
     return nodes
 
 
@@ -334,8 +339,8 @@ def _compute_dtypes(op: Op, *dtypes: dt.DType) -> tuple[dt.DType, ...]:
         raise TypeError(f"takes {' and '.join(names)}: got {len(dtypes)}: check the arguments")
     check_complex(op, dtypes)
     check_storage(op, dtypes)
-    wanted = op.operands(*dtypes)  # type: ignore[misc]
-    return wanted if isinstance(wanted, tuple) else (wanted,) * len(dtypes)
+    target_dtypes = op.operands(*dtypes)  # type: ignore[misc]
+    return target_dtypes if isinstance(target_dtypes, tuple) else (target_dtypes,) * len(dtypes)
 
 
 dt.CHANGED.append(_compute_dtypes.cache_clear)
@@ -361,13 +366,13 @@ def constant(value: Any, beside: dt.DType = dt.bool_, dtype: dt.DType | None = N
     plain = value if type(value) is float else getattr(value, "held", value)
     if not isinstance(plain, NUMBERS):
         raise TypeError(f"{describe(value)} is not a tensor or a number: wrap it in tensor(...)")
-    own = dt.dtype_of_scalar(plain)
+    scalar_dtype = dt.dtype_of_scalar(plain)
     if dtype is not None:
         _check_fits(plain, dtype)
         if isinstance(plain, complex) and not dtype.is_complex:
             value = bool(plain) if dtype is dt.bool_ else plain.real
-    dtype = dtype or (beside if beside.category >= own.category else own)
-    if dtype.is_complex and not own.is_complex:  # keeps the knowledge that the number is real
+    dtype = dtype or (beside if beside.category >= scalar_dtype.category else scalar_dtype)
+    if dtype.is_complex and not scalar_dtype.is_complex:  # keeps the knowledge that the number is real
         return _cast(constant(value, dtype=dtype.real), dtype)
     attrs = _bits_of(value) if dtype.is_pair and type(value) is int else {}
     return Node(OPS["constant"], (), attrs, (), dtype, None, (value,))
@@ -465,8 +470,10 @@ def _apply_widened(
 ) -> Node:
     """`apply` for an op that computes in 4 bytes: widen the inputs, and narrow the result to the dtype of its
     rule."""
-    wanted = op.dtype(*(n.dtype for n in inputs), **attrs)
-    return _cast(apply(op, tuple(_cast(n, n.dtype.wide) for n in inputs), attrs, scalars, device), wanted)
+    result_dtype = op.dtype(*(n.dtype for n in inputs), **attrs)
+    return _cast(
+        apply(op, tuple(_cast(n, n.dtype.wide) for n in inputs), attrs, scalars, device), result_dtype
+    )
 
 
 def output_of(op: Op, result: Any) -> Any:

@@ -161,18 +161,18 @@ def _pad_format(values: list[Any], write: Callable[[Any], str], point: str = "")
 def _floats(values: list[float]) -> Format:
     """PyTorch's choice: exponents if magnitudes differ much, no digits if all values are integers."""
     digits = PRINTING["precision"]
-    known = [v for v in values if v and isfinite(v)]
-    if not known:
+    finite = [v for v in values if v and isfinite(v)]
+    if not finite:
         return _pad_format([], "{:.0f}".format, ".")
-    low, high = min(map(abs, known)), max(map(abs, known))
+    low, high = min(map(abs, finite)), max(map(abs, finite))
     science = high / low > 1000.0 or high > 1.0e8 or low < 1.0e-4
     if science if PRINTING["sci_mode"] is None else PRINTING["sci_mode"]:
-        return _pad_format(known, f"{{:.{digits}e}}".format)
-    are_integers = all(v == ceil(v) for v in known)
+        return _pad_format(finite, f"{{:.{digits}e}}".format)
+    are_integers = all(v == ceil(v) for v in finite)
     return (
-        _pad_format(known, "{:.0f}".format, ".")
+        _pad_format(finite, "{:.0f}".format, ".")
         if are_integers
-        else _pad_format(known, f"{{:.{digits}f}}".format)
+        else _pad_format(finite, f"{{:.{digits}f}}".format)
     )
 
 

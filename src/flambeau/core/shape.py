@@ -190,9 +190,9 @@ def _always_holds(b: Bound, shape: Shape) -> bool:
     """Whether the bound holds at every coordinate of `shape`, so that no test is needed."""
     if 0 in shape:
         return True
-    ends = [s * (n - 1) for s, n in zip(b.position.strides, shape, strict=True)]
-    low = b.position.offset + sum(e for e in ends if e < 0)
-    high = b.position.offset + sum(e for e in ends if e > 0)
+    extents = [s * (n - 1) for s, n in zip(b.position.strides, shape, strict=True)]
+    low = b.position.offset + sum(e for e in extents if e < 0)
+    high = b.position.offset + sum(e for e in extents if e > 0)
     return low >= 0 and high < b.size
 
 
@@ -281,8 +281,8 @@ def common_refinement(a: Shape, b: Shape) -> Shape | None:
         for n in reversed(shape):
             size *= n
             marks.add(size)
-    ends = sorted(marks)
-    sizes = [(high // low, high % low) for low, high in pairwise(ends)]
+    boundaries = sorted(marks)
+    sizes = [(high // low, high % low) for low, high in pairwise(boundaries)]
     return None if any(rest for _, rest in sizes) else tuple(n for n, _ in reversed(sizes))
 
 

@@ -76,8 +76,8 @@ class Missing:
 
         if self.name == "grad" and value is None:  # some scripts begin a step by this
             return note(NO_GRAD_KEPT)
-        rest = "; grads[p] = g replaces it" if self.name == "grad" else ""
-        raise AttributeError(f"Tensor.{self.name} does not exist: {WORDS['Tensor'][self.name]}{rest}")
+        hint = "; grads[p] = g replaces it" if self.name == "grad" else ""
+        raise AttributeError(f"Tensor.{self.name} does not exist: {WORDS['Tensor'][self.name]}{hint}")
 
 
 def missing_from(tensor: type) -> None:

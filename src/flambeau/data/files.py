@@ -102,13 +102,13 @@ class TextLines(Dataset):
 
         self.path, self.encoding, self._local = Path(path), encoding, ThreadOwn()
         at = 0
-        ends: list[np.ndarray[Any, Any]] = []
+        line_ends: list[np.ndarray[Any, Any]] = []
         with open(self.path, "rb") as file:
             while piece := file.read(PIECE):
                 # offsets after each newline: where lines begin; 8 bytes a line in memory
-                ends.append(np.flatnonzero(np.frombuffer(piece, np.uint8) == ord("\n")) + at + 1)
+                line_ends.append(np.flatnonzero(np.frombuffer(piece, np.uint8) == ord("\n")) + at + 1)
                 at += len(piece)
-        starts = np.concatenate([[0], *ends])
+        starts = np.concatenate([[0], *line_ends])
         # the last line may lack a line end
         self.starts = starts if starts[-1] == at else np.append(starts, at)
 

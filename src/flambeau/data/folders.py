@@ -134,8 +134,8 @@ class AudioFolder(DatasetFolder):
 def files_below(folder: Path, extensions: str | Sequence[str] | None) -> list[Path]:
     """List the files below a folder, sorted; all, or those with one of the extensions."""
     suffixes = (extensions,) if isinstance(extensions, str) else extensions
-    ends = "" if suffixes is None else tuple(end.lower() for end in suffixes)
-    return sorted(p for p in folder.rglob("*") if p.name.lower().endswith(ends) and p.is_file())
+    suffix_list = "" if suffixes is None else tuple(end.lower() for end in suffixes)
+    return sorted(p for p in folder.rglob("*") if p.name.lower().endswith(suffix_list) and p.is_file())
 
 
 def read_image(path: str | os.PathLike[str]) -> np.ndarray:

@@ -166,8 +166,8 @@ class DataLoader:
             return len(self.batch_sampler)  # type: ignore[arg-type]
         count = len(self.dataset if self.sampler is None else self.sampler)  # type: ignore[arg-type]
         # without batching each item counts as a batch
-        full, rest = divmod(count, self.batch_size or 1)
-        return full + (rest > 0 and not self.drop_last)
+        full, remainder = divmod(count, self.batch_size or 1)
+        return full + (remainder > 0 and not self.drop_last)
 
     def order(self, epoch: int) -> np.ndarray:
         """Return the indices [n] of any epoch in order. TypeError if the sampler can't compute them."""
@@ -286,9 +286,9 @@ class DataLoader:
 
         def requests() -> Iterator[BatchRequest]:
             for number, indices in batches:
-                wanted = parts(number, indices)
-                pending.append((indices, list(wanted), {}))
-                for i, part in wanted.items():
+                part_numbers = parts(number, indices)
+                pending.append((indices, list(part_numbers), {}))
+                for i, part in part_numbers.items():
                     yield BatchRequest(epoch, number * MOST_PARTS + i, part)
 
         for part in self._by_workers(self._by_index(), requests()):

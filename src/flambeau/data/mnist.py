@@ -59,9 +59,9 @@ def mnist(
     ValueError if a file is missing from `root` or damaged.
     """
     # an empty FLAMBEAU_DATA counts as unset
-    own = root if root is not None else os.environ.get("FLAMBEAU_DATA") or None
-    if own is not None:
-        folder = Path(own).expanduser()
+    folder_setting = root if root is not None else os.environ.get("FLAMBEAU_DATA") or None
+    if folder_setting is not None:
+        folder = Path(folder_setting).expanduser()
         require(folder)
         return load(folder, train)
     folder, why_subset = find_or_download(download, progress)

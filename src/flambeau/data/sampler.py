@@ -290,8 +290,8 @@ class BatchSampler(Sampler):
         self.batch_size = batch_size
 
     def __len__(self) -> int:
-        full, rest = divmod(len(self.sampler), self.batch_size)  # type: ignore[arg-type]
-        return full + (rest > 0 and not self.drop_last)
+        full, remainder = divmod(len(self.sampler), self.batch_size)  # type: ignore[arg-type]
+        return full + (remainder > 0 and not self.drop_last)
 
     def __iter__(self) -> Iterator[list[int]]:
         batch: list[int] = []

@@ -39,13 +39,13 @@ class SQLiteDataset(Dataset):
             # Row ids may have gaps after deletions, so an index selects from this list.
             rows = self._connection().execute(f"SELECT rowid FROM {_quote(table)} ORDER BY rowid")
             self.rows = [row for (row,) in rows]
-            known = self._connection().execute(self._query, (0,)).description
+            description = self._connection().execute(self._query, (0,)).description
         except self._error() as error:
             call = f"SQLiteDataset('{path}', {table!r})"
             is_busy = getattr(error, "sqlite_errorname", "") == "SQLITE_BUSY"
             cure = "try again once the writer has finished" if is_busy else "name a table of the file"
             raise ValueError(f"{call}: {error}: {cure}") from None
-        self.columns = [name for name, *_ in known]
+        self.columns = [name for name, *_ in description]
         missing = [name for name in columns or () if name not in self.columns or not self._has_column(name)]
         if missing:
             call = f"SQLiteDataset('{path}', {table!r})"

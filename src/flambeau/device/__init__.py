@@ -195,7 +195,7 @@ def keep(device: Any) -> None:
 def drop(device: Any) -> None:
     """Let a device's name open another one at its next use."""
     with _lock:
-        for name in [name for name, known in _devices.items() if known is device]:
+        for name in [name for name, opened in _devices.items() if opened is device]:
             del _devices[name]
 
 

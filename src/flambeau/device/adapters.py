@@ -45,14 +45,14 @@ class Adapter(NamedTuple):
 @cache
 def provider() -> Any:
     """Import wgpu, or with FLAMBEAU_WEBGPU=dawn wgpudawn, which has the same API."""
-    wanted = os.environ.get("FLAMBEAU_WEBGPU", "wgpu")
+    setting = os.environ.get("FLAMBEAU_WEBGPU", "wgpu")
     # Mesa's EGL prints warnings on machines without a display
     os.environ.setdefault("EGL_LOG_LEVEL", "fatal")
     os.environ.setdefault("XDG_RUNTIME_DIR", "/tmp" if os.name == "posix" else "")
-    if wanted not in INSTALL:
-        raise DeviceError(f"FLAMBEAU_WEBGPU={wanted}: unknown provider", "use 'wgpu' or 'dawn'")
+    if setting not in INSTALL:
+        raise DeviceError(f"FLAMBEAU_WEBGPU={setting}: unknown provider", "use 'wgpu' or 'dawn'")
     try:
-        if wanted == "dawn":
+        if setting == "dawn":
             import wgpudawn  # type: ignore[import-not-found]
 
             dawn.switch_on(wgpudawn)
@@ -64,17 +64,17 @@ def provider() -> Any:
         cffi_header.name_types_quickly(native.ffi)
         return wgpu
     except (ImportError, OSError) as e:
-        problem = f"device: {wanted} can't be loaded ({e})"
-        is_broken = wanted == "wgpu" and not isinstance(e, ModuleNotFoundError)
-        raise DeviceError(problem, REINSTALL if is_broken else INSTALL[wanted]) from e
+        problem = f"device: {setting} can't be loaded ({e})"
+        is_broken = setting == "wgpu" and not isinstance(e, ModuleNotFoundError)
+        raise DeviceError(problem, REINSTALL if is_broken else INSTALL[setting]) from e
 
 
 @cache
 def adapters() -> tuple[Adapter, ...]:
     """List all adapters, best first: discrete, integrated, software. FLAMBEAU_BACKEND selects one API."""
-    wanted = os.environ.get("FLAMBEAU_BACKEND", "").lower()
-    if wanted and wanted not in BACKENDS:
-        raise DeviceError(f"FLAMBEAU_BACKEND={wanted}: unknown backend", f"use one of {', '.join(BACKENDS)}")
+    backend = os.environ.get("FLAMBEAU_BACKEND", "").lower()
+    if backend and backend not in BACKENDS:
+        raise DeviceError(f"FLAMBEAU_BACKEND={backend}: unknown backend", f"use one of {', '.join(BACKENDS)}")
     global _process
     _refuse_fork("gpu")
     library = provider()
@@ -85,7 +85,7 @@ def adapters() -> tuple[Adapter, ...]:
         all_adapters = [_describe(a) for a in library.gpu.enumerate_adapters_sync()]
     listed: set[type[Any]] = {type(a.raw) for a in all_adapters}
     _adapter_types.update(listed)
-    selected = [a for a in all_adapters if not wanted or a.backend == BACKENDS[wanted]]
+    selected = [a for a in all_adapters if not backend or a.backend == BACKENDS[backend]]
     return tuple(sorted(selected, key=lambda a: (RANK.get(a.type, 2), API_RANK.get(a.backend, 9))))
 
 

@@ -105,10 +105,10 @@ class Namespace:
 
     def astype(self, x: Any, dtype: Any) -> Any:
         """Cast to a dtype or its name, rounding towards 0; returns x itself if it has that dtype."""
-        wanted = self.dtype(dtype)
+        target = self.dtype(dtype)
         if self.is_numpy:
-            return x.astype(wanted, copy=False)
-        return x if x.dtype == wanted else self.module.astype(x, wanted)
+            return x.astype(target, copy=False)
+        return x if x.dtype == target else self.module.astype(x, target)
 
     def name_of(self, x: Any) -> str:
         """Return the name of an array's dtype."""

@@ -137,24 +137,24 @@ class CPath:
         if isinstance(part, Prepared) and part.steps is not None:
             return part.steps
         words = flat([part])
-        spans, known, is_compiled = list(commands(words)), self._compiled, self.device.is_compiled
+        spans, compiled, is_compiled = list(commands(words)), self._compiled, self.device.is_compiled
         used = {words[i + PIPELINE] for i, _ in spans if words[i] == DISPATCH}
-        ready = all([pipeline in known or is_compiled(pipeline) for pipeline in used])
+        ready = all([pipeline in compiled or is_compiled(pipeline) for pipeline in used])
         return self._look_up(words, spans) if ready else None
 
     def _look_up(self, words: list[int], spans: list[tuple[int, int]]) -> list[tuple[Any, ...]]:
         """Look up the steps of the commands in `spans`. It reads words by position, because it runs for
         every command of a new graph."""
-        known = self._compiled
+        compiled = self._compiled
         steps: list[tuple[Any, ...]] = []
         bind, buffers = self.device.bind, self.device._buffers
         for i, end in spans:
             if words[i] == DISPATCH:
                 pipeline, params, offset, x, y, z, _ = words[i + PIPELINE : i + BUFFERS]
                 group = bind(pipeline, (params, *words[i + BUFFERS : end]), offset)
-                raw = known.get(pipeline)
+                raw = compiled.get(pipeline)
                 if raw is None:
-                    raw = known[pipeline] = self.device.compiled(pipeline)._internal
+                    raw = compiled[pipeline] = self.device.compiled(pipeline)._internal
                 steps.append((raw, group._internal, x, y, z, group))
             else:
                 source, target = buffers[words[i + FROM]], buffers[words[i + TO]]
@@ -416,13 +416,13 @@ class WgpuPath(CPath):
         ffi, texts = self.ffi, (wgsl.encode(), label.encode())
         source = ffi.new("WGPUShaderSourceWGSL *")
         source.chain.sType = self.lib.WGPUSType_ShaderSourceWGSL
-        wanted = ffi.new("WGPUShaderModuleDescriptor *")
+        descriptor = ffi.new("WGPUShaderModuleDescriptor *")
         held = [ffi.from_buffer(text) for text in texts]
-        for view, data, text in zip((source.code, wanted.label), held, texts, strict=True):
+        for view, data, text in zip((source.code, descriptor.label), held, texts, strict=True):
             view.data, view.length = data, len(text)
-        wanted.nextInChain = ffi.cast("WGPUChainedStruct *", source)
+        descriptor.nextInChain = ffi.cast("WGPUChainedStruct *", source)
         checks = self.checks_of_trusted
-        handle = self._checked.wgpuDeviceCreateShaderModuleTrusted(wgpu._internal, wanted, checks)
+        handle = self._checked.wgpuDeviceCreateShaderModuleTrusted(wgpu._internal, descriptor, checks)
         return self.api.GPUShaderModule(label, handle, wgpu)
 
     def submission(self, command: Any) -> Iterator[Any]:

@@ -88,8 +88,8 @@ class Ahead(InThreads):
         provider, thread_device = self.device._wgpu, self._own_device()
         if thread_device is not provider:
             compiled = self.device._fast.module(thread_device, job.wgsl, job.label, job.trusted)
-            own = self.device._fast.layout(thread_device, job.inputs, job.outputs)[1]
-            self._dispatch(thread_device, job, create(thread_device, job, compiled, own))
+            own_layout = self.device._fast.layout(thread_device, job.inputs, job.outputs)[1]
+            self._dispatch(thread_device, job, create(thread_device, job, compiled, own_layout))
         pipeline = create(provider, job, module, layout)
         if thread_device is provider:
             self._dispatch(provider, job, pipeline)

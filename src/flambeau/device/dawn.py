@@ -22,10 +22,10 @@ def switch_on(wgpudawn: Any) -> None:
     """Set Dawn's toggles, which is possible only before its first use. If another package has used it
     already, there are no matrix units, and timestamps are as coarse as in web pages."""
     extras: Any = import_module("wgpudawn.backends.dawn.extras")
-    known = extras.all_toggles()
+    all_toggles = extras.all_toggles()
     with suppress(RuntimeError):  # it is in use
         extras.set_instance_extras(
-            enable_toggles=[s for s in SWITCHES if s in known], disable_toggles=UNWANTED
+            enable_toggles=[s for s in SWITCHES if s in all_toggles], disable_toggles=UNWANTED
         )
 
 
@@ -33,9 +33,9 @@ def open_device(adapter: Any, unchecked: bool, more: tuple[str, ...] = (), **wan
     """Open a device of an adapter. New buffers have undefined contents. unchecked: no kernel's indices
     are checked; else only those whose range the compiler knows are not. more: toggles."""
     extras: Any = import_module("wgpudawn.backends.dawn.extras")
-    known = extras.all_toggles()
-    toggles = [t for t in (RANGES, *([UNCHECKED] if unchecked else []), *more) if t in known]
-    cleared = [CLEARING] if CLEARING in known else []
+    all_toggles = extras.all_toggles()
+    toggles = [t for t in (RANGES, *([UNCHECKED] if unchecked else []), *more) if t in all_toggles]
+    cleared = [CLEARING] if CLEARING in all_toggles else []
     return extras.request_device_sync(adapter, enable_toggles=toggles, disable_toggles=cleared, **wanted)
 
 

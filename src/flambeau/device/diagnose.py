@@ -71,8 +71,8 @@ def loads(library: str) -> bool:
 def loader() -> str:
     """The Vulkan loader as the dynamic linker finds it, or an empty string."""
     names = {"Windows": ("vulkan-1.dll",), "Darwin": ("libvulkan.dylib", "libMoltenVK.dylib")}
-    wanted = names.get(platform.system(), ("libvulkan.so.1",))
-    return next((name for name in wanted if loads(name)), "")
+    file_names = names.get(platform.system(), ("libvulkan.so.1",))
+    return next((name for name in file_names if loads(name)), "")
 
 
 def stray_loaders(env: dict[str, str]) -> list[str]:
@@ -88,9 +88,9 @@ def icd_files(env: dict[str, str]) -> list[Path]:
     """List the driver files that the Vulkan loader would read, in its order."""
     if not sys.platform.startswith("linux"):
         return []
-    own = next((env[name] for name in NAMES_ICDS if name in env), "")
-    if own:
-        return driver_files(own)
+    setting = next((env[name] for name in NAMES_ICDS if name in env), "")
+    if setting:
+        return driver_files(setting)
     shared = (os.environ.get("XDG_DATA_DIRS") or "/usr/local/share:/usr/share").split(":")
     homes = ["/etc/xdg", "/usr/local/etc", "/etc", str(Path.home() / ".local/share"), *shared]
     added = driver_files(env.get("VK_ADD_DRIVER_FILES", ""))

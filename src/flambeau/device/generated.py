@@ -40,8 +40,8 @@ class DawnCompiler:
     def __init__(self, adapter: Any):
         limits = {name: value for name, value in adapter.limits.items() if "compute" in name}
         features = [f for f in FEATURES if f in adapter.features]
-        wanted = {"required_features": features, "required_limits": limits}
-        self.device = dawn.open_device(adapter, False, ("dump_shaders",), **wanted)
+        options = {"required_features": features, "required_limits": limits}
+        self.device = dawn.open_device(adapter, False, ("dump_shaders",), **options)
         self.texts: list[str] = []
         self.by_wgsl: dict[str, Generated] = {}
         # Kept alive, because Dawn calls it during the device's lifetime.

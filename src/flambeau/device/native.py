@@ -375,26 +375,28 @@ def identity_of(adapter: Adapter, software: bool) -> AdapterIdentity:
 
 def has_software_kernels(adapter: Adapter) -> bool:
     """Whether an adapter runs the kernels for software adapters. FLAMBEAU_KERNELS overrides it for tests."""
-    wanted = os.environ.get("FLAMBEAU_KERNELS", "")
-    if wanted and wanted not in KERNELS:
-        raise DeviceError(f"FLAMBEAU_KERNELS={wanted}: unknown kernels: use 'gpu' or 'software', or unset it")
-    return KERNELS.get(wanted, adapter.is_software)
+    setting = os.environ.get("FLAMBEAU_KERNELS", "")
+    if setting and setting not in KERNELS:
+        raise DeviceError(
+            f"FLAMBEAU_KERNELS={setting}: unknown kernels: use 'gpu' or 'software', or unset it"
+        )
+    return KERNELS.get(setting, adapter.is_software)
 
 
 def checks_wanted() -> str:
     """Return FLAMBEAU_CHECKS: "full" adds index checks to proven kernels too, "off" to none."""
-    wanted = os.environ.get("FLAMBEAU_CHECKS", "")
-    if wanted not in ("", "full", "off"):
-        raise DeviceError(f"FLAMBEAU_CHECKS={wanted}: unknown checks: use 'full' or 'off', or unset it")
-    return wanted
+    setting = os.environ.get("FLAMBEAU_CHECKS", "")
+    if setting not in ("", "full", "off"):
+        raise DeviceError(f"FLAMBEAU_CHECKS={setting}: unknown checks: use 'full' or 'off', or unset it")
+    return setting
 
 
 def limits_of(have: dict[str, int]) -> dict[str, int]:
     """Return the limits to request from an adapter; FLAMBEAU_LIMITS=portable requests the minimum."""
-    wanted = os.environ.get("FLAMBEAU_LIMITS", "")
-    if wanted not in ("", "portable"):
-        raise DeviceError(f"FLAMBEAU_LIMITS={wanted}: unknown limits: use 'portable', or unset it")
-    memory = {k: min(v, have[k]) if wanted else have[k] for k, v in OF_ADAPTER.items()}
+    setting = os.environ.get("FLAMBEAU_LIMITS", "")
+    if setting not in ("", "portable"):
+        raise DeviceError(f"FLAMBEAU_LIMITS={setting}: unknown limits: use 'portable', or unset it")
+    memory = {k: min(v, have[k]) if setting else have[k] for k, v in OF_ADAPTER.items()}
     return {k: min(v, have[k]) for k, v in LIMITS.items()} | memory
 
 
@@ -403,7 +405,7 @@ def open_wgpu(adapter: Adapter) -> Any:
     raw = adapter.raw
     limits = limits_of(raw.limits)
     features = [f for f in WANTED_FEATURES if f in raw.features]
-    wanted: dict[str, Any] = {
+    options: dict[str, Any] = {
         "label": "flambeau",
         "required_features": features,
         "required_limits": limits,
@@ -411,8 +413,8 @@ def open_wgpu(adapter: Adapter) -> Any:
     logging.getLogger("wgpu").setLevel(logging.CRITICAL)  # errors come back as exceptions, once
     try:
         if provider().__name__ == "wgpudawn":
-            return dawn.open_device(raw, checks_wanted() == "off", **wanted)
-        return raw.request_device_sync(**wanted)
+            return dawn.open_device(raw, checks_wanted() == "off", **options)
+        return raw.request_device_sync(**options)
     except Exception as e:
         raise Refused(
             f"device({adapter}): the driver reports: {_first_line(e)}: run 'flambeau doctor'"

@@ -215,8 +215,8 @@ class Later:
     def take_over(self) -> Promise:
         """Begin to compile it on our device."""
         self.drop_ahead()
-        own = self._own = self._own or self._compiling.promise(*self._promise_arguments)
-        return own
+        promise = self._own = self._own or self._compiling.promise(*self._promise_arguments)
+        return promise
 
     def done(self) -> bool:
         """Whether `result` returns without waiting."""

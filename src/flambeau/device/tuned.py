@@ -60,10 +60,10 @@ class Choice:
 def mode() -> str:
     """Return FLAMBEAU_TUNE: "on" measures while running, "off" ignores measured choices, "" uses existing
     ones."""
-    wanted = os.environ.get("FLAMBEAU_TUNE", "")
-    if wanted not in MODES:
-        raise FlambeauError(f"FLAMBEAU_TUNE={wanted}: unknown: use 'on' or 'off', or unset it")
-    return wanted
+    setting = os.environ.get("FLAMBEAU_TUNE", "")
+    if setting not in MODES:
+        raise FlambeauError(f"FLAMBEAU_TUNE={setting}: unknown: use 'on' or 'off', or unset it")
+    return setting
 
 
 @cache

@@ -236,10 +236,10 @@ class ProcessGroup:
 
         def run() -> None:
             call = self._begin("all_gather", "", name, array.shape)
-            own = _to_bytes(array)
+            own_bytes = _to_bytes(array)
             targets = [_target(o) for o in outputs]
-            targets[self.rank][1][:] = own
-            call.spread(own, [t[1] for t in targets])
+            targets[self.rank][1][:] = own_bytes
+            call.spread(own_bytes, [t[1] for t in targets])
             call.end()
             for output, (target, _) in zip(outputs, targets, strict=True):
                 _write_back(output, target)
@@ -259,13 +259,13 @@ class ProcessGroup:
 
         def run() -> None:
             call = self._begin("gather", f"dst={dst}", name, array.shape)
-            own = _to_bytes(array)
+            own_bytes = _to_bytes(array)
             if outputs is None:
-                call.move({dst: own}, {}, 0)
+                call.move({dst: own_bytes}, {}, 0)
             else:
                 call.announce(r for r in range(self.size) if r != dst)
                 targets = [_target(o) for o in outputs]
-                targets[dst][1][:] = own
+                targets[dst][1][:] = own_bytes
                 call.move({}, {r: t[1] for r, t in enumerate(targets) if r != dst}, 0)
                 for output, (target, _) in zip(outputs, targets, strict=True):
                     _write_back(output, target)
@@ -310,11 +310,11 @@ class ProcessGroup:
         def run() -> None:
             call = self._begin("broadcast", f"src={src}", name, array.shape)
             if self.rank == src:
-                own = _to_bytes(array)
+                own_bytes = _to_bytes(array)
                 others = [r for r in range(self.size) if r != src]
-                for part, start in enumerate(range(0, own.size, PIECE)):
-                    call.send(others, part, own[start : start + PIECE])
-                if not own.size:
+                for part, start in enumerate(range(0, own_bytes.size, PIECE)):
+                    call.send(others, part, own_bytes[start : start + PIECE])
+                if not own_bytes.size:
                     call.announce(others)
             else:
                 call.announce([src])

@@ -67,10 +67,10 @@ class Meeting:
             self._changed.notify_all()
 
     def _add(self) -> None:
-        own = [self._arrived[s] for s in self.by_rank[self.group.rank]]
+        own_rows = [self._arrived[s] for s in self.by_rank[self.group.rank]]
         # all_gather needs equal shapes: workers with fewer shards send rows of zeros, which are not read.
-        rows = np.zeros((max(map(len, self.by_rank)), own[0].size), np.float32)
-        rows[: len(own)] = own
+        rows = np.zeros((max(map(len, self.by_rank)), own_rows[0].size), np.float32)
+        rows[: len(own_rows)] = own_rows
         tree: TreeSum[Floats] = TreeSum(self.shards, self.filled, np.add)
         for shards, rows_of_rank in zip(self.by_rank, gather(self.group, rows), strict=True):
             for shard, values in zip(shards, rows_of_rank, strict=False):

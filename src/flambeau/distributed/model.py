@@ -35,18 +35,18 @@ def gather_bytes(group: ProcessGroup, data: bytes) -> list[bytes]:
 
 def agree(group: ProcessGroup, names: Sequence[str], tensors: Sequence[Tensor]) -> None:
     """ValueError on all ranks, with the first tensor that differs in name, shape or dtype, if one does."""
-    own = [f"{name!r} {describe(t)}" for name, t in zip(names, tensors, strict=True)]
-    counts = [int(c[0]) for c in gather(group, np.array([len(own)], np.int64))]
+    descriptions = [f"{name!r} {describe(t)}" for name, t in zip(names, tensors, strict=True)]
+    counts = [int(c[0]) for c in gather(group, np.array([len(descriptions)], np.int64))]
     # 8 bytes for each tensor instead of its description; texts are sent only if something differs.
     hashes = np.zeros(max(counts), np.uint64)
-    for i, text in enumerate(own):
+    for i, text in enumerate(descriptions):
         hashes[i] = int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
     table = np.stack(gather(group, hashes))
     wrong = np.flatnonzero((table != table[0]).any(axis=0))
     if not wrong.size:
         return
     first = int(wrong[0])
-    text = own[first].encode()[:TEXT] if first < len(own) else b"no further one"
+    text = descriptions[first].encode()[:TEXT] if first < len(descriptions) else b"no further one"
     texts = [raw.rstrip(b"\0").decode(errors="replace") for raw in gather_bytes(group, text)]
     other = next(r for r in range(group.size) if table[r, first] != table[0, first])
     rule = f"the models differ at parameter {first}: rank 0 has {texts[0]}, rank {other} has {texts[other]}"

@@ -409,12 +409,14 @@ class DistributedOptimizer:
         while True:
             full = self._full = self._next_group(self._full)
             try:
-                known = self._meet(self.progress)
+                progress_by_rank = self._meet(self.progress)
                 # New workers have no state yet: they wait in `_enter`, while the others complete the step.
-                working = full if len(known) == full.size else full.new_group(list(known))
+                working = (
+                    full if len(progress_by_rank) == full.size else full.new_group(list(progress_by_rank))
+                )
                 assert working is not None
                 self.sums.join(working)
-                self._catch_up([known[r] for r in sorted(known)])
+                self._catch_up([progress_by_rank[r] for r in sorted(progress_by_rank)])
                 return
             except DistributedError:
                 # Another worker died meanwhile.
@@ -444,12 +446,12 @@ class DistributedOptimizer:
         while True:
             full = self._full
             try:
-                known = self._meet(-1)
-                full.new_group(list(known))
+                progress_by_rank = self._meet(-1)
+                full.new_group(list(progress_by_rank))
                 # The others may be in a long validation. If they die, this call ends.
                 timeout, full.timeout = full.timeout, WAITED
                 agree(full, self.sums.names, self.sums.tensors)
-                state = receive_state(full, min(known))
+                state = receive_state(full, min(progress_by_rank))
                 full.timeout = timeout
                 self.sums.join(full)
                 self._adopt(state, is_new=True)
@@ -462,11 +464,11 @@ class DistributedOptimizer:
     def _meet(self, progress: int) -> dict[int, int]:
         """Return the progress of the workers of a new group that have the state, by rank."""
         each = [int(c[0]) for c in gather(self._full, np.array([progress], np.int64))]
-        known = {rank: c for rank, c in enumerate(each) if c >= 0}
-        if not known:
+        progress_by_rank = {rank: c for rank, c in enumerate(each) if c >= 0}
+        if not progress_by_rank:
             rule = "resume from the newest checkpoint"
             raise DistributedError(f"all workers that had the training state have died: {rule}")
-        return known
+        return progress_by_rank
 
     def _catch_up(self, each: Sequence[int]) -> None:
         """Give the state of a worker that is ahead to those behind. each: the progress of the workers."""

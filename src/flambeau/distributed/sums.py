@@ -240,8 +240,8 @@ class Sums:
             return self._begin(step, used)
 
         local = {span: s.values for span, s in step.local.values.items()}
-        own = step.spans[self.group.rank]
-        return EarlyExchange(local, step.tree, shard, own, self._pairs, begin)
+        own_spans = step.spans[self.group.rank]
+        return EarlyExchange(local, step.tree, shard, own_spans, self._pairs, begin)
 
     def _announce_step(self, step: _Step, used: Collection[int]) -> None:
         step.used, step.notes = self._announce(sorted(used), step.note)
@@ -324,15 +324,15 @@ class Sums:
 
     def _finish(self, step: _Step) -> tuple[Total, Flaw | None]:
         """Wait for the sums of a step."""
-        exchange, own = step.exchange, step.spans[self.group.rank]
+        exchange, own_spans = step.exchange, step.spans[self.group.rank]
         assert exchange is not None
-        pending = Readback([step.local.values[span].loss for span in own])
+        pending = Readback([step.local.values[span].loss for span in own_spans])
         flaw = exchange.finish()
         if self.times is not None:
             self.times.finished = perf_counter()
         raw = pending.wait()  # now, as this wait keeps other threads from submitting
         losses = np.zeros(step.shards, np.float32)
-        losses[: len(own)] = [np.frombuffer(r, np.float32)[0] for r in raw]
+        losses[: len(own_spans)] = [np.frombuffer(r, np.float32)[0] for r in raw]
         gathered = gather(self.group, losses)
         tree = step.tree(np.add)
         for theirs, values in zip(step.spans, gathered, strict=True):

@@ -91,21 +91,23 @@ def handshake(connection: socket.socket, token: str, server: bool) -> None:
     Raises DistributedError if the tokens or the protocols differ; FrameError, OSError for strangers.
     """
     deadline = time.monotonic() + HANDSHAKE_SECONDS
-    own = secrets.token_bytes(32)
+    own_nonce = secrets.token_bytes(32)
     if server:
-        connection.sendall(GREETING.pack(MAGIC, PROTOCOL, own))
+        connection.sendall(GREETING.pack(MAGIC, PROTOCOL, own_nonce))
         magic, protocol, nonce, proof = ANSWER.unpack(read_exactly(connection, ANSWER.size, deadline))
-        is_valid = magic == MAGIC and hmac.compare_digest(proof, _proof(token, b"client", own, nonce))
+        is_valid = magic == MAGIC and hmac.compare_digest(proof, _proof(token, b"client", own_nonce, nonce))
         refusal = 2 if magic == MAGIC and protocol != PROTOCOL else 0 if is_valid else 1
-        connection.sendall(VERDICT.pack(refusal, b"" if refusal else _proof(token, b"server", nonce, own)))
+        connection.sendall(
+            VERDICT.pack(refusal, b"" if refusal else _proof(token, b"server", nonce, own_nonce))
+        )
     else:
         magic, protocol, nonce = GREETING.unpack(read_exactly(connection, GREETING.size, deadline))
         if magic != MAGIC:
             raise FrameError("the server at this address does not speak Flambeau's protocol")
-        answer = _proof(token, b"client", nonce, own)
-        connection.sendall(ANSWER.pack(MAGIC, PROTOCOL, own, answer))
+        answer = _proof(token, b"client", nonce, own_nonce)
+        connection.sendall(ANSWER.pack(MAGIC, PROTOCOL, own_nonce, answer))
         refusal, proof = VERDICT.unpack(read_exactly(connection, VERDICT.size, deadline))
-        if not refusal and not hmac.compare_digest(proof, _proof(token, b"server", own, nonce)):
+        if not refusal and not hmac.compare_digest(proof, _proof(token, b"server", own_nonce, nonce)):
             refusal = 1
     if refusal:
         reason = REFUSALS[refusal] if refusal < len(REFUSALS) else "the connection was refused"

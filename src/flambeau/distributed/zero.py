@@ -41,8 +41,10 @@ class OwnedState:
     def spread(self, numbers: Sequence[int]) -> None:
         """Give all workers the new values of these parameters, each from its owner."""
         by_owner = [[i for i in numbers if self.owners[i] == r] for r in range(self.group.size)]
-        own = by_owner[self.group.rank]
-        raw = [np.frombuffer(part, np.uint8) for part in Readback([self.params[i] for i in own]).wait()]
+        own_numbers = by_owner[self.group.rank]
+        raw = [
+            np.frombuffer(part, np.uint8) for part in Readback([self.params[i] for i in own_numbers]).wait()
+        ]
         longest = max(sum(self.params[i].nbytes for i in part) for part in by_owner)
         message = np.zeros(longest, np.uint8)
         if raw:
@@ -58,25 +60,27 @@ class OwnedState:
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state of all parameters, as one worker alone has it. All workers call this."""
-        own: dict[str, Any] = self.optimizer.state_dict()
+        own_state: dict[str, Any] = self.optimizer.state_dict()
         local = [i for numbers in self._groups for i in numbers if i in set(self.owned)]
-        states: dict[int, Any] = own["state"]
+        states: dict[int, Any] = own_state["state"]
         state = {str(local[n]): s for n, s in states.items()}
         all_states: dict[int, Any] = {}
         for data in gather_bytes(self.group, encode(state)):
             part: dict[str, Any] = decode(bytearray(data), "state_dict()")
             for i in part:
                 all_states[int(i)] = part[i]
-        groups = [{**g, "params": self._numbers_of(k)} for k, g in enumerate(own["param_groups"])]
+        groups = [{**g, "params": self._numbers_of(k)} for k, g in enumerate(own_state["param_groups"])]
         return {"state": dict(sorted(all_states.items())), "param_groups": groups}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Load this worker's part of the state of all parameters."""
-        own = self.optimizer.state_dict()
+        own_state = self.optimizer.state_dict()
         owned_numbers = set(self.owned)
         state: dict[int, Any] = {}
         groups: list[dict[str, Any]] = []
-        for k, (g, own_group) in enumerate(zip(state_dict["param_groups"], own["param_groups"], strict=True)):
+        for k, (g, own_group) in enumerate(
+            zip(state_dict["param_groups"], own_state["param_groups"], strict=True)
+        ):
             saved = [n for n, i in zip(g["params"], self._groups[k], strict=True) if i in owned_numbers]
             state |= {
                 new: state_dict["state"][old]

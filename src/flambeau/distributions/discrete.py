@@ -506,9 +506,9 @@ class Multinomial(Distribution):
     def entropy(self) -> Tensor:
         n = float(self.total_count)
         # The count of each class is binomial, so the mean of log(count!) is a sum over its values.
-        one = Binomial(self.total_count, probs=self.probs)
-        counts = one.enumerate_support(False)[1:]
-        weights = (one.log_prob(counts).exp() * (counts + 1).lgamma()).sum((0, -1))
+        marginal = Binomial(self.total_count, probs=self.probs)
+        counts = marginal.enumerate_support(False)[1:]
+        weights = (marginal.log_prob(counts).exp() * (counts + 1).lgamma()).sum((0, -1))
         total = Tensor.full((), n + 1, device=self.probs.device).lgamma()
         return n * self._categorical.entropy() - total + weights
 

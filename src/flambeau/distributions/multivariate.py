@@ -24,8 +24,8 @@ def log_det(factor: Tensor) -> Tensor:
 
 def inverse_of(factor: Tensor) -> Tensor:
     """Return the inverse of a lower triangular matrix."""
-    one = COMPOSED["eye"](factor.shape[-1], device=factor.device)
-    return triangular(factor, one.expand(*factor.shape), upper=False)
+    identity = COMPOSED["eye"](factor.shape[-1], device=factor.device)
+    return triangular(factor, identity.expand(*factor.shape), upper=False)
 
 
 def factor_of_precision(precision: Tensor) -> Tensor:
@@ -164,8 +164,8 @@ class LowRankMultivariateNormal(Distribution):
         """The Cholesky factor of I + W^T D^-1 W. [..., rank, rank]"""
         # [rank, rank] instead of [n, n]: the "capacitance" matrix of torch
         w = self.cov_factor
-        one = COMPOSED["eye"](w.shape[-1], device=w.device)
-        return cholesky(w.mT @ (w / self.cov_diag.unsqueeze(-1)) + one)
+        identity = COMPOSED["eye"](w.shape[-1], device=w.device)
+        return cholesky(w.mT @ (w / self.cov_diag.unsqueeze(-1)) + identity)
 
     @property
     def scale_tril(self) -> Tensor:

@@ -556,8 +556,8 @@ class StickBreakingTransform(Transform):
         # Each z is a fraction of the remaining stick; 1 - 2^-24 is the largest float32 below 1.
         z = (x - self._log_pieces_left(x.shape[-1], x.device)).sigmoid().clamp(max=1 - 5.9604645e-08)
         rest = (1 - z).cumprod(-1)
-        one = Tensor.ones(*x.shape[:-1], 1, device=x.device)
-        return COMPOSED["cat"]([z, one], -1) * COMPOSED["cat"]([one, rest], -1)
+        ones = Tensor.ones(*x.shape[:-1], 1, device=x.device)
+        return COMPOSED["cat"]([z, ones], -1) * COMPOSED["cat"]([ones, rest], -1)
 
     def _inverse(self, y: Tensor) -> Tensor:
         first = y.narrow(-1, 0, y.shape[-1] - 1)
@@ -642,9 +642,9 @@ class CorrCholeskyTransform(Transform):
         # tanh(x) are partial correlations: each is a fraction of the remainder of its row's norm 1.
         r = self._fill_lower(x.tanh().clamp(-1 + 1.2e-7, 1 - 1.2e-7), self._side(x.shape[-1]))
         rest = (1 - r.square()).sqrt().cumprod(-1)
-        one = Tensor.ones(*rest.shape[:-1], 1, device=x.device)
+        ones = Tensor.ones(*rest.shape[:-1], 1, device=x.device)
         r = r + COMPOSED["eye"](r.shape[-1], device=x.device)
-        return r * COMPOSED["cat"]([one, rest.narrow(-1, 0, rest.shape[-1] - 1)], -1)
+        return r * COMPOSED["cat"]([ones, rest.narrow(-1, 0, rest.shape[-1] - 1)], -1)
 
     def _rows(self, y: Tensor) -> Tensor:
         """Return the elements below the diagonal. [..., n, n] -> [..., n (n - 1) / 2]"""
@@ -653,8 +653,8 @@ class CorrCholeskyTransform(Transform):
 
     def _inverse(self, y: Tensor) -> Tensor:
         left = 1 - y.square().cumsum(-1)  # the squared norm left in each row after each column
-        one = Tensor.ones(*left.shape[:-1], 1, device=y.device)
-        left = COMPOSED["cat"]([one, left.narrow(-1, 0, left.shape[-1] - 1)], -1)
+        ones = Tensor.ones(*left.shape[:-1], 1, device=y.device)
+        left = COMPOSED["cat"]([ones, left.narrow(-1, 0, left.shape[-1] - 1)], -1)
         t = self._rows(y) / self._rows(left).clamp(min=1.2e-7).sqrt()
         return 0.5 * (t.log1p() - (-t).log1p())
 

@@ -45,8 +45,8 @@ def every(rule: Rule, least: int = 0, most: float = float("inf")) -> Rule:
 
     def check(value: Any, place: str) -> None:
         require(is_list(value) and least <= len(value) <= most, place, "valid list")
-        for i, one in enumerate(value):
-            rule(one, f"{place}[{i}]")
+        for i, element in enumerate(value):
+            rule(element, f"{place}[{i}]")
 
     return check
 
@@ -66,8 +66,8 @@ def check_object(**rules: Rule) -> Rule:
 def expression(value: Any, place: str) -> None:
     """Check an expression, as `fit` returns it."""
     if is_dict(value):
-        for one in value.values():
-            number(one, place)
+        for term in value.values():
+            number(term, place)
     elif is_list(value):
         every(number)(value, place)
         # [a, b] or [a, b, c, m]; value_of divides by c
@@ -154,7 +154,7 @@ def _check_plan(
     program: dict[str, Any], plan: dict[str, Any], place: str, counts: dict[int, tuple[Any, ...]]
 ) -> None:
     require(len(plan["outputs"]) == len(program["outputs"]), f"{place}.outputs", "value for each result")
-    known = {f"x{i}" for i in range(len(program["inputs"]))} | {
+    names = {f"x{i}" for i in range(len(program["inputs"]))} | {
         f"w{i}" for i in range(len(program["weights"]))
     }
     # A step may only read values that an earlier step wrote, an input or a weight.
@@ -169,12 +169,12 @@ def _check_plan(
             buffers = len(reads), len(writes)
             # The WGSL text declares one binding per buffer, so that each use of a kernel must have as many.
             require(counts.setdefault(kernel, buffers) == buffers, at, "use of its kernel like the others")
-            require(known.issuperset(reads), f"{at}.reads", "list of defined values")
+            require(names.issuperset(reads), f"{at}.reads", "list of defined values")
             require(
                 len({*writes, *reads}) == len({*reads}) + len(writes), f"{at}.writes", "list of other values"
             )
             require(all(int(v[1:]) < len(plan["temporaries"]) for v in writes), f"{at}.writes", "temporaries")
             draws = [e["draw"] for e in step["params"] if is_dict(e) and "draw" in e]
             require(all(d < len(plan["draws"]) for d in draws), f"{at}.params", "list of its draws")
-            known.update(writes)
-    require(known.issuperset(o["value"] for o in plan["outputs"]), f"{place}.outputs", "list of values there")
+            names.update(writes)
+    require(names.issuperset(o["value"] for o in plan["outputs"]), f"{place}.outputs", "list of values there")

@@ -23,9 +23,9 @@ def fit(batches: list[int], values: list[int]) -> Any:
 def affine(batches: list[int], values: list[int]) -> list[int] | None:
     """Return [a, b] if every value is a N + b, else None."""
     # The ends determine a and b; the other batch sizes must agree.
-    a, rest = divmod(values[-1] - values[0], batches[-1] - batches[0])
+    a, remainder = divmod(values[-1] - values[0], batches[-1] - batches[0])
     b = values[0] - a * batches[0]
-    return None if rest or any(a * n + b != v for n, v in zip(batches, values)) else [a, b]
+    return None if remainder or any(a * n + b != v for n, v in zip(batches, values)) else [a, b]
 
 
 def fit_floor(batches: list[int], values: list[int]) -> list[int] | None:

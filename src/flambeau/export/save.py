@@ -129,8 +129,8 @@ def _sketch_batches(
         except (FlambeauError, ValueError, TypeError, IndexError) as e:
             at = ", ".join(f"{s.name}={s.dtype.short}{list(s.at(n))}" for s in specs)
             kinds = [kind for python, kind in WRONG_CALL.items() if isinstance(e, python)]
-            known = kinds[0] if kinds else FlambeauError
-            raise known(f"save_program({at}): {str(e).removeprefix('save_program: ')}") from e
+            error_type = kinds[0] if kinds else FlambeauError
+            raise error_type(f"save_program({at}): {str(e).removeprefix('save_program: ')}") from e
     assert first is not None
     return first[0], sketches
 
@@ -146,9 +146,9 @@ def _plans(batches: list[int], sketches: list[Sketch], shaders: dict[Shader, int
         # A column has the values of one number at all batch sizes of the group.
         columns = zip(*(sketches[i].numbers for i in members), strict=True)
         # Many numbers have equal columns: fit each once.
-        known: dict[tuple[Any, ...], Any] = {}
+        numbers: dict[tuple[Any, ...], Any] = {}
         at = [batches[i] for i in members]
-        expressions = iter([known.get(c) or known.setdefault(c, fit(at, list(c))) for c in columns])
+        expressions = iter([numbers.get(c) or numbers.setdefault(c, fit(at, list(c))) for c in columns])
         plans.append(_plan(structure, expressions, shaders))
         for i in members:
             plan_of[i] = number

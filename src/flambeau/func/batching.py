@@ -56,8 +56,8 @@ class Batch:
     def _repeat(self, node: Node) -> Node:
         """Expand a shared node along the batch dim."""
         # [...] -> [1, ...] -> [size, ...], without a copy
-        one = apply(OPS["reshape"], (node,), {"shape": (1, *node.shape)})
-        return apply(OPS["expand"], (one,), {"shape": (self.size, *node.shape)})
+        with_batch_dim = apply(OPS["reshape"], (node,), {"shape": (1, *node.shape)})
+        return apply(OPS["expand"], (with_batch_dim,), {"shape": (self.size, *node.shape)})
 
     def batch_node(self, root: Node) -> Node | None:
         """Return the batched node; None if all examples share it."""
@@ -199,12 +199,15 @@ def _composite(batch: Batch, node: Node) -> Node:
 
     def gradient(g: Any, y: Any, *_: Any, **__: Any) -> list[Any]:
         # the op's rule is traced for one example's gradient, and batched like the forward graph
-        one = batch.example(g, 0)
-        parts = node.op.grad(one, Tensor(node), *map(Tensor, node.parents), **node.attrs)  # type: ignore[misc]
+        example_gradient = batch.example(g, 0)
+        parts = node.op.grad(example_gradient, Tensor(node), *map(Tensor, node.parents), **node.attrs)  # type: ignore[misc]
         pairs = zip(parts, node.parents, strict=True)
         batched = [p if p is None else batch.all_of(unbroadcast(p, x.shape)) for p, x in pairs]
         # a shared input gets the sum over the examples
-        return [m if m is None or not same else m.sum(0) for m, same in zip(batched, shared, strict=True)]
+        return [
+            m if m is None or not is_shared else m.sum(0)
+            for m, is_shared in zip(batched, shared, strict=True)
+        ]
 
     if node.op.grad is None or not node.requires_grad:
         return lowered

@@ -79,14 +79,14 @@ class Level:
         if not self.recorded:
             return False
         # A module's parameters may be inputs of an outer level too, which then needs the graph.
-        own = set(self.nodes) - self.outer
+        inner_nodes = set(self.nodes) - self.outer
 
         def onward(node: Node) -> list[Node]:
             return [p for p in node.parents if p.requires_grad] if node.serial >= self.since else []
 
         # the walk stops at nodes that are older than the call
         nodes = walk_nodes((t.node for t in tensors if t.requires_grad), onward)
-        return any(n.serial < self.since and n not in own for n in nodes)
+        return any(n.serial < self.since and n not in inner_nodes for n in nodes)
 
     def gradients(self, starts: list[tuple[Tensor, Any]], create_graph: bool) -> list[Any]:
         pairs = [(y.node, g) for y, g in starts if y.requires_grad]
@@ -147,19 +147,19 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
     opened = level.open(primals)
     with level.inside():
         output, aux = _split(func(*opened), has_aux, "vjp(...)")
-    ends = leaves(output)
-    is_open = level.is_open(ends)
+    outputs = leaves(output)
+    is_open = level.is_open(outputs)
 
     def pull(gradient: Any) -> tuple[Any, ...]:
         cotangents = leaves(gradient)
-        if len(cotangents) != len(ends) or any(
-            g.shape != y.shape for g, y in zip(cotangents, ends, strict=True)
+        if len(cotangents) != len(outputs) or any(
+            g.shape != y.shape for g, y in zip(cotangents, outputs, strict=True)
         ):
-            rule = f"the function returned {describe(ends)}: pass gradients of these shapes"
+            rule = f"the function returned {describe(outputs)}: pass gradients of these shapes"
             raise ValueError(f"vjp_fn({describe(cotangents)}): {rule}")
         # gradients of the gradients are kept only if a tensor needs them
         record = is_grad_enabled() and (is_open or any(g.requires_grad for g in cotangents))
-        pieces = level.gradients(list(zip(ends, cotangents, strict=True)), record)
+        pieces = level.gradients(list(zip(outputs, cotangents, strict=True)), record)
         gradients = level.close(primals, pieces)
         _read_together(results, gradients)
         return gradients
@@ -233,10 +233,10 @@ def _with_gradient(
 
     @functools.wraps(func)
     def call(*args: Any, **kw: Any) -> Any:
-        wanted = _arguments(name, args, argnums)
+        positions = _arguments(name, args, argnums)
         level = Level(title)
         # positions of the arguments -> their new tensors
-        opened = dict(zip(wanted, level.open(tuple(args[i] for i in wanted)), strict=True))
+        opened = dict(zip(positions, level.open(tuple(args[i] for i in positions)), strict=True))
         with level.inside():
             out = func(*(opened.get(i, a) for i, a in enumerate(args)), **kw)
         value, aux = _split(out, has_aux, title)
@@ -249,7 +249,7 @@ def _with_gradient(
         start = Tensor.full(value.shape, 1, dtype=value.dtype, device=value.device)
         pieces = level.gradients([(value, start)], is_open)
         value, aux = (value, aux) if is_open else (_plain(value), _plain(aux))
-        grads = level.close(tuple(args[i] for i in wanted), pieces)
+        grads = level.close(tuple(args[i] for i in positions), pieces)
         for g in grads:
             if isinstance(g, Gradients):
                 g.loss = value
@@ -309,10 +309,10 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
 
 
 def _arguments(call: str, args: tuple[Any, ...], argnums: int | tuple[int, ...]) -> list[int]:
-    wanted = [argnums] if isinstance(argnums, int) else list(argnums)
-    if any(not -len(args) <= i < len(args) for i in wanted):
+    positions = [argnums] if isinstance(argnums, int) else list(argnums)
+    if any(not -len(args) <= i < len(args) for i in positions):
         raise ValueError(f"{call}(...): argnums={argnums}, but {len(args)} positional arguments were passed")
-    return [i % len(args) for i in wanted]  # counted from the end if negative
+    return [i % len(args) for i in positions]  # counted from the end if negative
 
 
 def _select_arguments(
@@ -372,15 +372,15 @@ def jacrev(
 
     @functools.wraps(func)
     def call(*args: Any, **kw: Any) -> Any:
-        wanted = _arguments("jacrev", args, argnums)
-        inner, aside = _select_arguments(func, args, kw, wanted, has_aux)
-        primals = tuple(args[i] for i in wanted)
+        positions = _arguments("jacrev", args, argnums)
+        inner, aside = _select_arguments(func, args, kw, positions, has_aux)
+        primals = tuple(args[i] for i in positions)
         out, pull = vjp(inner, *primals)
-        ends = leaves(out)
-        _check_real("jacrev", ends)
+        outputs = leaves(out)
+        _check_real("jacrev", outputs)
 
         def row(k: int, y: Tensor) -> Any:
-            others = [_zeros(o) for o in ends]
+            others = [_zeros(o) for o in outputs]
             # one row for each element of this output: its gradient is one-hot there and 0 elsewhere
             each = [leaves(pull(like(out, [*others[:k], e, *others[k + 1 :]]))) for e in _each(y)]
             ins = leaves(primals)
@@ -389,7 +389,7 @@ def jacrev(
             row_tree = like(primals, rows)
             return row_tree[0] if isinstance(argnums, int) else row_tree
 
-        jacobian = like(out, [row(k, y) for k, y in enumerate(ends)])
+        jacobian = like(out, [row(k, y) for k, y in enumerate(outputs)])
         return (jacobian, aside[0]) if has_aux else jacobian
 
     return call
@@ -412,9 +412,9 @@ def jacfwd(
 
     @functools.wraps(func)
     def call(*args: Any, **kw: Any) -> Any:
-        wanted = _arguments("jacfwd", args, argnums)
-        inner, aside = _select_arguments(func, args, kw, wanted, has_aux)
-        primals = tree_map(tensor_of, tuple(args[i] for i in wanted))
+        positions = _arguments("jacfwd", args, argnums)
+        inner, aside = _select_arguments(func, args, kw, positions, has_aux)
+        primals = tree_map(tensor_of, tuple(args[i] for i in positions))
         ins = leaves(primals)
         out, push = _linear(inner, primals)
         _check_real("jacfwd", [*ins, *leaves(out)])
@@ -425,7 +425,7 @@ def jacfwd(
             columns.append(
                 [leaves(push(like(primals, [*others[:j], e, *others[j + 1 :]]))) for e in _each(x)]
             )
-        ends = leaves(out)
+        outputs = leaves(out)
 
         def row(k: int, y: Tensor) -> Any:
             rows = [
@@ -438,7 +438,7 @@ def jacfwd(
             row_tree = like(primals, rows)
             return row_tree[0] if isinstance(argnums, int) else row_tree
 
-        jacobian = like(out, [row(k, y) for k, y in enumerate(ends)])
+        jacobian = like(out, [row(k, y) for k, y in enumerate(outputs)])
         return (jacobian, aside[0]) if has_aux else jacobian
 
     return call

@@ -32,24 +32,26 @@ def functional_call(
     tensors = (
         dict(replacements) if is_dict(replacements) else {k: t for d in replacements for k, t in d.items()}
     )
-    own = _places(module)
-    unknown = [name for name in tensors if name not in own]
+    positions = _places(module)
+    unknown = [name for name in tensors if name not in positions]
     if unknown:
-        hint = suggest(unknown[0], own)
+        hint = suggest(unknown[0], positions)
         raise ValueError(f"functional_call({type(module).__name__}): no tensor is named {unknown[0]!r}{hint}")
-    missing = [name for name in own if name not in tensors]
+    missing = [name for name in positions if name not in tensors]
     if strict and missing:
         raise ValueError(f"functional_call({type(module).__name__}): strict=True, but {missing} are missing")
     several = args if is_tuple(args) else () if args is None else (args,)
-    with _replace(own, _with_ties(own, tensors) if tie_weights else tensors):
+    with _replace(positions, _with_ties(positions, tensors) if tie_weights else tensors):
         return module(*several, **(kwargs or {}))
 
 
 def _places(module: Any, prefix: str = "") -> dict[str, tuple[dict[str, Any], str]]:
     """Map the dotted name of each parameter and buffer, also shared ones, to its dict of attributes and
     its key."""
-    own: dict[str, Any] = module.__dict__
-    slots = {prefix + name: (own, name) for name, value in own.items() if isinstance(value, Tensor)}
+    attributes: dict[str, Any] = module.__dict__
+    slots = {
+        prefix + name: (attributes, name) for name, value in attributes.items() if isinstance(value, Tensor)
+    }
     for name, child in module.named_children():
         slots |= _places(child, f"{prefix}{name}.")
     return slots

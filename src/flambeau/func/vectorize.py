@@ -33,8 +33,8 @@ def vmap(
     FlambeauError if the function reads values.
     """
     if randomness not in RANDOMNESS:
-        known = ", ".join(map(repr, RANDOMNESS))
-        raise ValueError(f"vmap(randomness={randomness!r}): unknown: use one of {known}")
+        choices = ", ".join(map(repr, RANDOMNESS))
+        raise ValueError(f"vmap(randomness={randomness!r}): unknown: use one of {choices}")
     if chunk_size is not None and chunk_size < 1:
         raise ValueError(f"vmap(chunk_size={chunk_size}): a chunk has at least one example")
 
@@ -107,12 +107,12 @@ def _map_batch(
     batch = Batch(size, randomness)
     args, kw = like(arguments, [x if d is None else batch.example(x, d) for x, d in pairs])
     out = func(*args, **kw)
-    ends = leaves(out)
-    for y in ends:
+    outputs = leaves(out)
+    for y in outputs:
         if not isinstance(y, Tensor):
             raise TypeError(f"vmap(...): the function returned {describe(y)}: return tensors")
     dims = _leaves(out, _repeat_for_each(out_dims, out))
-    return like(out, [_put(batch, y, d) for y, d in zip(ends, dims, strict=True)])
+    return like(out, [_put(batch, y, d) for y, d in zip(outputs, dims, strict=True)])
 
 
 def _repeat_for_each(out_dims: Any, out: Any) -> Any:

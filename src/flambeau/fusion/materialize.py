@@ -248,9 +248,9 @@ class Materialization:
         # From the last node to the first: a node's readers are known when it is reached.
         for n in reversed(self.order):
             if n.buffer is None and n.op.kind == "elementwise":
-                ends = {self.end_of(u, n) for u in self.consumers(n)}
-                is_one = len(ends) == 1 and n not in self.stored
-                self._computed_in[n] = ends.pop() if is_one else n
+                tails = {self.end_of(u, n) for u in self.consumers(n)}
+                is_one = len(tails) == 1 and n not in self.stored
+                self._computed_in[n] = tails.pop() if is_one else n
 
     def end_of(self, user: Node, n: Node) -> Node:
         """The value whose kernel computes a reader."""
@@ -275,13 +275,13 @@ class Materialization:
         # A number, such as a step's rate, takes a binding of each reader: fewer updates would share a kernel.
         if not 1 < prod(node.shape) <= SMALL_VALUE or self._price(node, node, 0)[1] < DEAR:
             return False
-        ends, todo = set[Node](), [node]
-        while todo and len(ends) <= OFTEN:
+        last_readers, todo = set[Node](), [node]
+        while todo and len(last_readers) <= OFTEN:
             n = todo.pop()
             views = [u for u in self.users[id(n)] if u.op.kind in ("movement", "composite")]
-            ends |= {self.end_of(u, n) for u in self.users[id(n)] if u not in views}
+            last_readers |= {self.end_of(u, n) for u in self.users[id(n)] if u not in views}
             todo += views
-        return len(ends) > OFTEN
+        return len(last_readers) > OFTEN
 
     # --- prices ---
 

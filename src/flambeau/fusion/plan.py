@@ -111,8 +111,8 @@ def nodes_of(plan: Plan, order: Sequence[Node]) -> list[list[Node]]:
     nodes: list[list[Node]] = []
     for k, value in zip(plan.kernels, _worked_for(plan, len(order))[0], strict=True):
         tops = [order[v] for v in (k.outputs if value in k.outputs else (value,)) if v < len(order)]
-        ends = stored.difference(map(id, tops))
-        nodes.append(_down_to(ends, tops))
+        stored_inputs = stored.difference(map(id, tops))
+        nodes.append(_down_to(stored_inputs, tops))
     return nodes
 
 

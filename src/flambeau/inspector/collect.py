@@ -77,13 +77,13 @@ class Rows:
     # --- ops ---
 
     def _plan(self, seen: PlanSeen) -> tuple[int, list[int]]:
-        known = self._of_plan.get(id(seen))
-        if known is None:
+        row = self._of_plan.get(id(seen))
+        if row is None:
             ops: list[int] = []
-            known = self._of_plan[id(seen)] = len(self._of_plan), ops
+            row = self._of_plan[id(seen)] = len(self._of_plan), ops
             for node in seen.nodes:
                 ops.append(self._op(node, ops))
-        return known
+        return row
 
     def _op(self, node: NodeSeen, ops: list[int]) -> int:
         """Return the number of a node's op. A leaf that an earlier plan computed has the op that computed

@@ -220,14 +220,14 @@ class CallTrace:
         return set()
 
     def _dispatch_of(self, device: Gpu, work: Cost, command: Dispatch) -> Dispatched:
-        known = self.plans.of(work)
-        key = (device, id(work)) if known is None else (device, id(known[0]), known[1])
+        plan_row = self.plans.of(work)
+        key = (device, id(work)) if plan_row is None else (device, id(plan_row[0]), plan_row[1])
         one = self.dispatches.get(key)
         if one is None:
             # It keeps the work, whose id is the key.
             one = self.dispatches[key] = Dispatched(device, work, command)
-            if known is not None:
-                one.plan, one.place = known
+            if plan_row is not None:
+                one.plan, one.place = plan_row
                 one.words = one.plan.words(one.plan.compiled.plan.kernels[one.place])
         return one
 

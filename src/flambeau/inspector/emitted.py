@@ -39,8 +39,8 @@ def emit_code(wgsl: str, language: str = "", adapter: str = "") -> Generated:
         path = shutil.which(name)
         if path and language in languages:
             return Generated(language, _compile(path, languages[language], wgsl, language))
-    known = " or ".join(name for name, languages in COMPILERS.items() if language in languages)
-    advice = f": put {known} into PATH" if known else ""
+    compilers = " or ".join(name for name, languages in COMPILERS.items() if language in languages)
+    advice = f": put {compilers} into PATH" if compilers else ""
     raise FlambeauError(f"inspect --emit: the driver provides no {language or 'code'}: {why}{advice}")
 
 

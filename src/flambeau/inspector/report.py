@@ -131,9 +131,9 @@ def wgsl(inspection: Inspection, number: int) -> str:
     """Return a kernel's text below comments with its expression, dtypes and shapes, and line of Python."""
     kernel = inspection.kernels[number]
     values = [[inspection.values[v].op for v in side] for side in (kernel.inputs, kernel.outputs)]
-    known: dict[int, str] = {}
+    shown: dict[int, str] = {}
     for i, op in enumerate(values[0]):
-        known.setdefault(op, input_name(i))  # the first binding of an op that is bound twice
+        shown.setdefault(op, input_name(i))  # the first binding of an op that is bound twice
 
     def parts_of(op: int) -> tuple[str, tuple[int, ...]]:
         row = inspection.ops[op]
@@ -144,7 +144,7 @@ def wgsl(inspection: Inspection, number: int) -> str:
     def type_of(op: int) -> str:
         return f"{inspection.ops[op].dtype}{list(inspection.ops[op].shape)}" if op >= 0 else "temporary"
 
-    results = [expression(op, parts_of, known) for op in values[1] if op >= 0]
+    results = [expression(op, parts_of, shown) for op in values[1] if op >= 0]
     reads, writes = ([type_of(op) for op in side] for side in values)
     text = plain_lines(comment(kernel.name, results, reads, writes))
     op = inspection.ops[kernel.head] if kernel.head >= 0 else None

@@ -35,14 +35,14 @@ def row_of(cls: type[T], values: Any, place: str = "") -> T:
     place: the path of the row, with which errors begin. ValueError for an unknown name, a value of another
     type, and a missing field without a default.
     """
-    known = fields_of(cls)
+    fields = fields_of(cls)
     prefix = f"{place}." if place else ""
     arguments = {}
     for name, value in _check_type(dict, values, place).items():
-        if name not in known:
-            raise ValueError(f"{prefix}{name}: no field of that name{suggest(name, known)}")
-        arguments[name] = value_of(known[name].kind, value, f"{prefix}{name}")
-    for name, field in known.items():
+        if name not in fields:
+            raise ValueError(f"{prefix}{name}: no field of that name{suggest(name, fields)}")
+        arguments[name] = value_of(fields[name].kind, value, f"{prefix}{name}")
+    for name, field in fields.items():
         if field.is_required and name not in arguments:
             raise ValueError(f"{prefix}{name}: it has no default: pass {_name_of(field.kind)}")
     return cls(**arguments)

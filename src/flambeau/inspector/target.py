@@ -91,11 +91,11 @@ def _hook_in(tree: ast.Module, names: list[str], path: Path) -> None:
     """Hook a function of a script, or of one of its classes."""
     body, definition = tree.body, None
     for i, name in enumerate(names):
-        known = dict(_definitions(body))
-        if name not in known:
+        definitions = dict(_definitions(body))
+        if name not in definitions:
             where = ".".join(names[: i + 1])
-            raise FlambeauError(f"inspect: {path}: it defines no {where}{suggest(name, known)}")
-        definition = known[name]
+            raise FlambeauError(f"inspect: {path}: it defines no {where}{suggest(name, definitions)}")
+        definition = definitions[name]
         if i < len(names) - 1:
             if not isinstance(definition, ast.ClassDef):
                 raise FlambeauError(

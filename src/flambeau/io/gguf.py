@@ -252,9 +252,9 @@ def join_parts(part_entries: Entries, f: Any, place: LoadOptions, call: str, sta
     ]
     tensors = {name: entry for part in parts for name, entry in part.tensors.items()}
     # names are unique over all parts, so a lost tensor shows in the count
-    wanted = parts[0].metadata.get("split.tensors.count", len(tensors))
-    if len(tensors) != sum(len(part.tensors) for part in parts) or len(tensors) != wanted:
-        raise DamagedFile(f"{label}, whose parts have {len(tensors):,} tensors of {wanted:,}")
+    expected_count = parts[0].metadata.get("split.tensors.count", len(tensors))
+    if len(tensors) != sum(len(part.tensors) for part in parts) or len(tensors) != expected_count:
+        raise DamagedFile(f"{label}, whose parts have {len(tensors):,} tensors of {expected_count:,}")
     return Entries(tensors, parts[0].metadata)
 
 

@@ -25,8 +25,8 @@ def bundle_kernel(members: list[Kernel]) -> Kernel:
     parts = [names.add_map(k) if are_maps else names.add(k) for k in members]
     # A workgroup finds its kernel by comparing its number with these ends; a bundle of maps does not need the
     # last one.
-    ends = list(accumulate(prod(k.grid) for k in members))
-    words = tuple(names.q.add("end", end) for end in (ends[:-1] if are_maps else ends))
+    group_ends = list(accumulate(prod(k.grid) for k in members))
+    words = tuple(names.q.add("end", end) for end in (group_ends[:-1] if are_maps else group_ends))
     begins = ("0u", *(f"p.{word}" for word in words))
     options = ("ends", words) if are_maps else ("ranges", tuple(zip(begins, words, strict=False)))
     shader = Shader(
@@ -45,7 +45,7 @@ def bundle_kernel(members: list[Kernel]) -> Kernel:
         tuple(value for value, _ in names.buffers),
         tuple(v for k in members for v in k.outputs),
         tuple(names.q.values),
-        (ends[-1], 1, 1),
+        (group_ends[-1], 1, 1),
         over=tuple(pair for k in members for pair in k.over),
         ends=", ".join(dict.fromkeys(k.ends for k in members)),
         parts=tuple(members),

@@ -58,10 +58,10 @@ class Quantities:
 
     def once(self, name: str, value: int) -> str:
         """The name of a number of the entire kernel, such as its rows, which is added once."""
-        known = self.shared.get(name)
-        if known is None or known[1] != value:
-            known = self.shared[name] = self.add(name, value), value
-        return known[0]
+        shared = self.shared.get(name)
+        if shared is None or shared[1] != value:
+            shared = self.shared[name] = self.add(name, value), value
+        return shared[0]
 
     def add_all(self, numbers: Iterable[tuple[str, Any]]) -> list[str]:
         """Add numbers, each with its prefix; their names."""

@@ -279,25 +279,25 @@ class ReduceBuilder:
             roots = zip(self.domain.roots, reductions, strict=True)
             results = dict.fromkeys((f"t{root}", m.head.dtype.short) for root, m in roots)
             body = body._replace(result="Results", results=tuple(results))
-        functions, ends, after = [("value", body)], list[ReductionSpec](), list[Trace]()
+        functions, specs, after = [("value", body)], list[ReductionSpec](), list[Trace]()
         for i, m in enumerate(reductions):
             end = epilogue(plan, m.head, m.tail, trace.reads, trace.checks) if m.part is None else None
             # Parts have no epilogue: the kernel that joins them computes it.
             after += [end.trace] if end else []
             finish, sizes = finish_function(end, m.head.shape, b, q, "row")
             functions += [(f"end{i}", finish)] if finish else []
-            ends.append(self.spec(i, m, bool(finish), tuple(q.add("dim", n) for n in sizes[1:])))
+            specs.append(self.spec(i, m, bool(finish), tuple(q.add("dim", n) for n in sizes[1:])))
         checks = trace.checks or any(a.checks for a in after)
         check_bindings(b, plan.limits.storage_buffers - len(reductions) - checks)
         layout = self.serial if plan.limits.software else self.of_tree
         template, workgroup, grid, options = layout(q, width)
-        options |= {"ends": tuple(ends), "row_dims": row_dims, "loops": loops}
+        options |= {"ends": tuple(specs), "row_dims": row_dims, "loops": loops}
         options |= {"coords": tuple(coords[: len(self.outer)])}
         shader = Shader(
             template,
             tuple(q.names),
             tuple(b.kinds),
-            tuple((e.stored, 1) for e in ends),
+            tuple((e.stored, 1) for e in specs),
             (workgroup, 1, 1),
             tuple(functions),
             tuple(sorted(options.items())),

@@ -88,11 +88,11 @@ def domain_of(group: Group) -> tuple[Shape, int]:
             marks.add(size)
     # Each mark is where a dim of some node ends, counted in elements from the innermost dim. If no shape has
     # them all as dims, the kernel has two dims: rows, and elements of a row.
-    ends = sorted(marks)
-    if any(b % a for a, b in pairwise(ends)):
-        ends = sorted({1, length, rows * length})
-    sizes = [b // a for a, b in pairwise(ends)]
-    row_dims = sum(e > length for e in ends)
+    boundaries = sorted(marks)
+    if any(b % a for a, b in pairwise(boundaries)):
+        boundaries = sorted({1, length, rows * length})
+    sizes = [b // a for a, b in pairwise(boundaries)]
+    row_dims = sum(e > length for e in boundaries)
     return tuple(reversed(sizes)), row_dims
 
 

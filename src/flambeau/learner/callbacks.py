@@ -172,6 +172,6 @@ def named_callbacks(
     # `early_stopping`, whose stop must not hide a best epoch.
     monitor = "valid_loss" if best is None else best.monitor
     stopping = EarlyStopping(monitor, early) if isinstance(early, int) else early
-    known = {"scheduler": scheduler, "best": best, "early_stopping": stopping}
+    callbacks = {"scheduler": scheduler, "best": best, "early_stopping": stopping}
     numbered = {f"{i}: {type(c).__name__}": c for i, c in enumerate(user)}
-    return Callbacks({name: c for name, c in known.items() if c is not None} | numbered)
+    return Callbacks({name: c for name, c in callbacks.items() if c is not None} | numbered)

@@ -155,17 +155,17 @@ def check_any_batch(watch: EpochWatch) -> None:
 def check_monitors(callbacks: Iterable[Any], meters: dict[str, SplitMeter], has_valid: bool) -> None:
     """Raise ValueError if a callback monitors a value that this run's history will not have."""
     splits = ("train", "valid") if has_valid else ("train",)
-    known = ["epoch", "step", *(f"{s}_{n}" for s in splits for n in meters[s].names)]
+    names = ["epoch", "step", *(f"{s}_{n}" for s in splits for n in meters[s].names)]
     for callback in callbacks:
-        if not isinstance(callback, Best) or callback.monitor in known:
+        if not isinstance(callback, Best) or callback.monitor in names:
             continue
         name = callback.monitor
         split, _, metric = name.partition("_")
         if split in splits and meters[split].has_parts(metric):
             continue  # a part of a metric with several values, whose names are unknown before it is computed
-        hint = suggest(name, known) or suggest(f"valid_{name}", known)
+        hint = suggest(name, names) or suggest(f"valid_{name}", names)
         rule = f"the history will have no such value{hint}"
-        raise ValueError(f"{type(callback).__name__}({name!r}): {rule}: use one of {', '.join(known)}")
+        raise ValueError(f"{type(callback).__name__}({name!r}): {rule}: use one of {', '.join(names)}")
 
 
 def one_number(loss: Any) -> Any:

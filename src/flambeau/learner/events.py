@@ -78,8 +78,8 @@ class Event:
         name = values.get("kind")
         kind = KINDS.get(name) if isinstance(name, str) else None
         if kind is None:
-            known = ", ".join(KINDS)
-            raise ValueError(f"Event.from_dict(kind={name!r}): unknown kind: use one of {known}")
+            kinds = ", ".join(KINDS)
+            raise ValueError(f"Event.from_dict(kind={name!r}): unknown kind: use one of {kinds}")
         # Files of a newer version may have further fields.
         entries = {f.name: values[f.name] for f in fields(kind) if f.name in values}
         for f in fields(kind):

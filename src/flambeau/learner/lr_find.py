@@ -51,8 +51,8 @@ class LearningRates(NamedTuple):
 
     def __repr__(self) -> str:
         text = "none" if self.suggestion is None else f"{self.suggestion:.2g}"
-        ends = f"{self.rates[0]:.2g} to {self.rates[-1]:.2g}" if self.rates else "no rates"
-        return f"LearningRates({len(self.rates)} steps, {ends}): suggestion {text}"
+        span = f"{self.rates[0]:.2g} to {self.rates[-1]:.2g}" if self.rates else "no rates"
+        return f"LearningRates({len(self.rates)} steps, {span}): suggestion {text}"
 
 
 def check_range(start_lr: float, end_lr: float, num_it: int) -> None:
@@ -167,8 +167,8 @@ def restored(trained: Trained, loader: Any) -> Generator[None]:
         assign_values(before)
         optimizer.state.clear()
         optimizer.state.update(states)
-        for group, known in zip(optimizer.param_groups, options, strict=True):
-            group.update(known)
+        for group, saved in zip(optimizer.param_groups, options, strict=True):
+            group.update(saved)
         if scaler is not None:
             scaler.load_state_dict(scale)
         restore_modes(modes)

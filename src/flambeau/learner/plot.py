@@ -138,12 +138,12 @@ def value_labels(low: float, high: float, rows: int, log: bool) -> dict[int, str
 
 def step_labels(first: float, last: float, width: int) -> str:
     """Return the line below a plot: the first step, the last, and some between them."""
-    ends = f"{first:g}", f"{last:g}"
-    count = max(width // max(COLUMNS_A_LABEL, 2 * max(map(len, ends))), 1)
-    width = max(width, sum(map(len, ends)) + 1)
+    end_labels = f"{first:g}", f"{last:g}"
+    count = max(width // max(COLUMNS_A_LABEL, 2 * max(map(len, end_labels))), 1)
+    width = max(width, sum(map(len, end_labels)) + 1)
     between = [f"{round(first + (last - first) * i / count):g}" for i in range(1, count)]
     line = [" "] * width
-    for i, text in enumerate([ends[0], *between, ends[1]]):
+    for i, text in enumerate([end_labels[0], *between, end_labels[1]]):
         at = max(min(round(i * (width - 1) / count) - len(text) // 2, width - len(text)), 0)
         line[at : at + len(text)] = text
     return "".join(line)

@@ -296,8 +296,8 @@ def _bitwise(name: str) -> Callable[..., Integer]:
             return from_narrow(a.dtype, call_op(name, *[x.narrow for x in both]), (low, 2**bits - 1))
         words = [call_op(name, *part) for part in zip(*[x.words for x in both], strict=True)]
         # `and` with a value that is not negative gives at most that value.
-        known = [x.range[1] for x in both if x.range[0] >= 0] if name == "bitwise_and" else []
-        return from_words(a.dtype, *words, within=(0, min(known)) if known else None)
+        upper_bounds = [x.range[1] for x in both if x.range[0] >= 0] if name == "bitwise_and" else []
+        return from_words(a.dtype, *words, within=(0, min(upper_bounds)) if upper_bounds else None)
 
     return rule
 

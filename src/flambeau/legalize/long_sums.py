@@ -28,9 +28,9 @@ def _pieces(limits: Limits, shape: Shape, shared: bool, most: int) -> tuple[int,
     """The number of pieces of a row, and their length."""
     outer, n, inner = shape
     rows = max(outer * inner, 1)
-    wanted = min(GROUPS // rows, n // SHARED) if shared else min(THREADS[limits.software] // rows, n // LEAST)
+    pieces = min(GROUPS // rows, n // SHARED) if shared else min(THREADS[limits.software] // rows, n // LEAST)
     # Enough pieces that no thread exceeds the adapter's turns of loops.
-    piece = max(-(-n // max(min(wanted, most), -(-n // limits.turns), 1)), 1)
+    piece = max(-(-n // max(min(pieces, most), -(-n // limits.turns), 1)), 1)
     return max(-(-n // piece), 1), piece
 
 

@@ -87,9 +87,9 @@ class CurveMetric(Metric):
 
     def check(self, counts: Any) -> None:
         if any(counts):
-            known = "neither 0 nor 1" if self.labels_are_bits else f"not classes of 0 to {self.labels - 1}"
+            problem = "neither 0 nor 1" if self.labels_are_bits else f"not classes of 0 to {self.labels - 1}"
             raise ValueError(
-                f"{self.name}.compute(): {counts[0]} targets were {known}: use those, or pass"
+                f"{self.name}.compute(): {counts[0]} targets were {problem}: use those, or pass"
                 " ignore_index for"
                 " positions without a target"
             )

@@ -348,8 +348,10 @@ class FrechetInceptionDistance(Metric):
         device: DeviceLike | None = None,
     ):
         super().__init__(device)
-        wanted = "a network that computes features [n, d] of images, e.g. Inception v3 without its last layer"
-        check_network(self.name, "feature", feature, wanted)
+        description = (
+            "a network that computes features [n, d] of images, e.g. Inception v3 without its last layer"
+        )
+        check_network(self.name, "feature", feature, description)
         self.feature, self.reset_real_features = feature, reset_real_features
         d = getattr(feature, "num_features", None) if num_features is None else num_features
         if d is None:
@@ -364,8 +366,8 @@ class FrechetInceptionDistance(Metric):
         """Count images. real: whether they are real ones; ValueError if features are not [n, d]."""
         x = self.feature(imgs).to(float32)
         if x.ndim != 2 or x.shape[1] != self.states["real_mean"].shape[0]:
-            wanted = self.states["real_mean"].shape[0]
-            refuse(self, imgs, x, f"features are not [n, {wanted}]: pool and flatten them")
+            features_expected = self.states["real_mean"].shape[0]
+            refuse(self, imgs, x, f"features are not [n, {features_expected}]: pool and flatten them")
         count, mean = x.shape[0], x.mean(0)
         # a compensated count, [sum, error]: float32 is exact to 2^24 images only
         n = full((2,), float(count), device=x.device) * tensor([1.0, 0.0], device=x.device)
@@ -478,8 +480,10 @@ class LearnedPerceptualImagePatchSimilarity(FeatureMetric):
         device: DeviceLike | None = None,
     ):
         super().__init__(reduction, device)
-        wanted = "net=, a network that computes a list of features of images, and weights= of its channels"
-        check_network(self.name, "net", net, wanted)
+        description = (
+            "net=, a network that computes a list of features of images, and weights= of its channels"
+        )
+        check_network(self.name, "net", net, description)
         self.net, self.weights, self.normalize = net, weights, normalize
         self.shift, self.scale = shift, scale
 
@@ -526,10 +530,10 @@ class DeepImageStructureAndTextureSimilarity(FeatureMetric):
         device: DeviceLike | None = None,
     ):
         super().__init__(reduction, device)
-        wanted = (
+        description = (
             "net=, a network that computes a list of features of images, and alpha= and beta= of its channels"
         )
-        check_network(self.name, "net", net, wanted)
+        check_network(self.name, "net", net, description)
         self.net, self.alpha, self.beta = net, alpha, beta
 
     def update(self, preds: Tensor, target: Tensor) -> None:

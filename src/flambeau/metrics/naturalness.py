@@ -91,15 +91,15 @@ class AFINE(FeatureMetric):
         if self.term == "naturalness":
             self.add(natural)
             return
-        wanted = self._levels(other)
-        near = self._rate_nearness(seen, wanted)
+        reference_levels = self._levels(other)
+        near = self._rate_nearness(seen, reference_levels)
         if self.term == "fidelity":
             self.add(near)
             return
         # Equation of the paper: D = exp(k (N(reference) - N(image))) N(image) + fidelity. The worse the
         # reference, the more the image's own naturalness weighs.
         sharpness = F.softplus(self.weights["adapter"]["k"])
-        scores = (sharpness * (self._rate_naturalness(wanted) - natural)).exp() * natural + near
+        scores = (sharpness * (self._rate_naturalness(reference_levels) - natural)).exp() * natural + near
         self.add(scores if self.term == "unbounded" else 100 * logistic(scores, CENTRE, SPREAD))
 
     def _levels(self, x: Tensor) -> list[Tensor]:

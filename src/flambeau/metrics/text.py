@@ -240,14 +240,14 @@ class BLEUScore(Metric):
             # the closest reference length; of two equally close ones the first
             states["target_len"] += min(map(len, others), key=lambda n: abs(len(words) - n))
             own_runs = runs(words, self.n_gram)
-            known: Counter[Any] = Counter()
+            reference_runs: Counter[Any] = Counter()
             for other in others:
                 # | is the maximum of counts: an n-gram may match as often as in the reference with most of
                 # it (clipping)
-                known |= runs(other, self.n_gram)
+                reference_runs |= runs(other, self.n_gram)
             for run, n in own_runs.items():
                 states[f"total_{len(run)}"] += n
-                states[f"found_{len(run)}"] += min(n, known[run])
+                states[f"found_{len(run)}"] += min(n, reference_runs[run])
 
     def compute(self) -> float:
         """Return the score, from 0 to 1."""

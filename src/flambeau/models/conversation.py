@@ -116,7 +116,7 @@ class Writer:
         new = self.check(ids, max_new_tokens)
         begin = perf_counter()
         text, stops = self.tokenizer.stream(), StopTexts(stop)
-        ends = {*self.decoder.ends(sampling.get("eos_token_id", "config"))}
+        end_tokens = {*self.decoder.ends(sampling.get("eos_token_id", "config"))}
         reply.prompt, reply.finish = len(ids), "length"
         # a power of two, so that later turns replay the same step
         size = min(1 << (max(len(ids) + new, LEAST) - 1).bit_length(), self.context)
@@ -126,7 +126,7 @@ class Writer:
                 token = row.tokens[0]
                 reply.seconds = perf_counter() - begin
                 reply.first = reply.first or reply.seconds
-                if token in ends:
+                if token in end_tokens:
                     reply.finish = "stop"
                     break
                 reply.ids.append(token)

@@ -124,12 +124,12 @@ def ends_of(metadata: Mapping[str, Any]) -> dict[str, Any]:
     kinds: Any = metadata.get("tokenizer.ggml.token_type")
     ids = [metadata.get(f"tokenizer.ggml.{name}_token_id") for name in ("eos", "eot", "eom")]
     if is_list(tokens) and is_list(kinds):
-        known = set(ENDS)
-        ids += [i for i, (text, kind) in enumerate(zip(tokens, kinds)) if kind == CONTROL and text in known]
+        keys = set(ENDS)
+        ids += [i for i, (text, kind) in enumerate(zip(tokens, kinds)) if kind == CONTROL and text in keys]
     # -1 and huge numbers in damaged files
     count = len(tokens) if is_list(tokens) else 1 << 31
-    ends = [*dict.fromkeys(i for i in ids if type(i) is int and 0 <= i < count)]
-    found: dict[str, Any] = {"eos_token_id": ends} if ends else {}
+    end_tokens = [*dict.fromkeys(i for i in ids if type(i) is int and 0 <= i < count)]
+    found: dict[str, Any] = {"eos_token_id": end_tokens} if end_tokens else {}
     pad = metadata.get("tokenizer.ggml.padding_token_id")
     return found | ({"pad_token_id": pad} if type(pad) is int and 0 <= pad < count else {})
 

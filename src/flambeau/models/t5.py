@@ -55,8 +55,8 @@ class T5Config:
 
     def __post_init__(self):
         if self.feed_forward_proj not in FEED_FORWARD:
-            known = ", ".join(FEED_FORWARD)
-            raise ValueError(f"feed_forward_proj {self.feed_forward_proj!r}: unknown: one of {known}")
+            choices = ", ".join(FEED_FORWARD)
+            raise ValueError(f"feed_forward_proj {self.feed_forward_proj!r}: unknown: one of {choices}")
 
     @property
     def scales(self) -> bool:

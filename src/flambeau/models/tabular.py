@@ -85,8 +85,8 @@ class Normalize(TablePart):
         import numpy as np
 
         numbers = as_numbers(column)
-        known = numbers[~np.isnan(numbers)]
-        mean, std = (float(known.mean()), float(known.std())) if len(known) else (0.0, 1.0)
+        present = numbers[~np.isnan(numbers)]
+        mean, std = (float(present.mean()), float(present.std())) if len(present) else (0.0, 1.0)
         return {"mean": mean, "std": std or 1.0}
 
     def change(self, name: str, column: Column, learned: Any) -> Frame:
@@ -179,13 +179,13 @@ class TableEncoder(Module):
     @property
     def sizes(self) -> list[int]:
         """The number of values of each category column, with 0 for missing ones."""
-        known = {
+        sizes_of = {
             name: len(p.state[name]) + 1
             for p in self.parts
             if isinstance(p, Categorify)
             for name in p.columns
         }
-        return [known[name] for name in self.fitted_columns()[0]]
+        return [sizes_of[name] for name in self.fitted_columns()[0]]
 
     def forward(self, rows: Any) -> tuple[Tensor, Tensor]:
         """Return the categories [n, c] and the numbers [n, k] of rows."""
@@ -212,8 +212,8 @@ class TableEncoder(Module):
         categories, numbers = self(frame)
         values = column_of(self, frame, target)
         if values.dtype.kind in "OUS":
-            known = sorted({text_of(v) or "" for v in values})
-            values = np.array([known.index(text_of(v) or "") for v in values], "i8")
+            classes = sorted({text_of(v) or "" for v in values})
+            values = np.array([classes.index(text_of(v) or "") for v in values], "i8")
         targets = values.astype("f4") if values.dtype.kind == "f" else values.astype("i8")
         return TensorDataset(categories, numbers, tensor(targets))
 
@@ -293,12 +293,12 @@ class TabularModel(Module):
         if not is_mapping(state) or not state.keys() >= {SIZES, FITTED}:
             rule = "it holds no TabularModel: pass a file of its save(...)"
             raise FlambeauError(f"from_file({str(path)!r}): {rule}")
-        known, sizes = dict(_part_kinds(TablePart)), json_of(state[SIZES])
-        unknown = [kind for kind, _ in sizes["parts"] if kind not in known]
+        kinds, sizes = dict(_part_kinds(TablePart)), json_of(state[SIZES])
+        unknown = [kind for kind, _ in sizes["parts"] if kind not in kinds]
         if unknown:
             rule = f"the class of its part {unknown[0]} is not defined: import it first"
             raise FlambeauError(f"from_file({str(path)!r}): {rule}")
-        parts = [known[kind](columns) for kind, columns in sizes["parts"]]
+        parts = [kinds[kind](columns) for kind, columns in sizes["parts"]]
         encoder = TableEncoder(parts, sizes["categories"], sizes["numbers"])
         encoder.set_extra_state(state[FITTED])
         model = cls(encoder, sizes["outputs"], sizes["hidden"], sizes["dropout"])

@@ -43,15 +43,20 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         device: DeviceLike | None = None,
         dtype: DTypeLike | None = None,
     ):
-        ends = list(cutoffs)
-        if not ends or ends != sorted(set(ends)) or ends[0] < 1 or ends[-1] >= n_classes:
+        cluster_ends = list(cutoffs)
+        if (
+            not cluster_ends
+            or cluster_ends != sorted(set(cluster_ends))
+            or cluster_ends[0] < 1
+            or cluster_ends[-1] >= n_classes
+        ):
             rule = f"cutoffs must be ascending integers from 1 to {n_classes - 1}: pass others"
-            raise ValueError(f"AdaptiveLogSoftmaxWithLoss(cutoffs={ends}): {rule}")
-        self.in_features, self.n_classes, self.cutoffs = in_features, n_classes, [*ends, n_classes]
+            raise ValueError(f"AdaptiveLogSoftmaxWithLoss(cutoffs={cluster_ends}): {rule}")
+        self.in_features, self.n_classes, self.cutoffs = in_features, n_classes, [*cluster_ends, n_classes]
         self.div_value, self.head_bias = div_value, head_bias
         # The head has the frequent classes, and one output for each cluster of rarer ones.
-        self.head = Linear(in_features, ends[0] + len(ends), head_bias, device=device)
-        self.tail = ModuleList(self._cluster(i, device) for i in range(len(ends)))
+        self.head = Linear(in_features, cluster_ends[0] + len(cluster_ends), head_bias, device=device)
+        self.tail = ModuleList(self._cluster(i, device) for i in range(len(cluster_ends)))
         cast_layer(self, dtype)
 
     def _cluster(self, i: int, device: Any) -> Sequential:

@@ -273,8 +273,8 @@ def lstm(options: LstmGates) -> Cell:
         rows, of = [*map(passed, taken), bent * slope_o, passed(v.f)], (1,) * (count - 1) + (0, 1)
         return Slopes(rows, of, tuple(range(count)), (None, count), o * options.hidden.derivative(cell, bent))
 
-    known = all(a.slope for a in options[:3])
-    return Cell("lstm", count, step, slopes if known else None)
+    has_slopes = all(a.slope for a in options[:3])
+    return Cell("lstm", count, step, slopes if has_slopes else None)
 
 
 class GruGates(NamedTuple):

@@ -224,17 +224,17 @@ class _ConvTranspose(Convolution):
         least = conv.transposed_size(
             size, self.kernel_size, self.stride, self.padding, (0,) * self.nd, self.dilation
         )
-        wanted = output_size[-self.nd :]
+        output_sizes = output_size[-self.nd :]
         # Below the stride (or dilation) all sizes have the same windows.
         most = tuple(n + max(s, d) - 1 for n, s, d in zip(least, self.stride, self.dilation, strict=True))
-        if len(wanted) != self.nd or any(
-            not a <= n <= b for a, n, b in zip(least, wanted, most, strict=False)
+        if len(output_sizes) != self.nd or any(
+            not a <= n <= b for a, n, b in zip(least, output_sizes, most, strict=False)
         ):
             raise ValueError(
                 f"{type(self).__name__}(output_size={list(output_size)}): sizes of {list(least)} to"
                 f" {list(most)} are possible for {list(size)}: pass one of these"
             )
-        return tuple(n - a for n, a in zip(wanted, least, strict=True))
+        return tuple(n - a for n, a in zip(output_sizes, least, strict=True))
 
 
 class ConvTranspose1d(_ConvTranspose):

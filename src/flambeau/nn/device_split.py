@@ -57,8 +57,8 @@ def split(model: Module, *example: Any, devices: Sequence[Any], **kw: Any) -> di
         raise ValueError(f"split({type(model).__name__}): it has no tensors: pass a model that has some")
     if not blocks[0].name:  # a model that can't be divided
         return {REST: names[0]}
-    ends = _partition([_costs(b, free, len(names)) for b in free], len(names))
-    placement = {b.name: names[d] for d, (a, z) in enumerate(pairwise([0, *ends])) for b in free[a:z]}
+    part_ends = _partition([_costs(b, free, len(names)) for b in free], len(names))
+    placement = {b.name: names[d] for d, (a, z) in enumerate(pairwise([0, *part_ends])) for b in free[a:z]}
     placement |= {name: placement[other] for name, other in tied.items()}
     # Tensors of the modules around the blocks are used where the model begins.
     covered = [b.name for b in blocks]

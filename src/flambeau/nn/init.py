@@ -239,8 +239,8 @@ def calculate_gain(nonlinearity: str, param: float = 0.01) -> float:
     if nonlinearity == "leaky_relu":
         return sqrt(2 / (1 + param**2))  # E[leaky_relu(x)^2] = (1 + slope^2) / 2 for a symmetric x
     if nonlinearity not in GAINS:
-        known = ", ".join(sorted([*GAINS, "leaky_relu"]))
-        raise ValueError(f"calculate_gain({nonlinearity!r}): unknown nonlinearity: use one of {known}")
+        choices = ", ".join(sorted([*GAINS, "leaky_relu"]))
+        raise ValueError(f"calculate_gain({nonlinearity!r}): unknown nonlinearity: use one of {choices}")
     return GAINS[nonlinearity]
 
 

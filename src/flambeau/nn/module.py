@@ -377,14 +377,14 @@ class Module(Owner):
         for m in self.children() if recurse else ():
             m._apply(fn)
         for t in [t for kind in (Parameter, Buffer) for _, t in own_members(self, kind)]:
-            wanted = t.requires_grad
+            requires_grad = t.requires_grad
             with no_grad():
                 value = fn(t)
             if is_lazy(t):  # it has no value yet
                 continue
             # A new node in the same tensor object: optimisers and other modules may hold it.
             t.node = (t.detach() if value is t else value).node
-            t.requires_grad_(wanted)
+            t.requires_grad_(requires_grad)
             with_next_run(t)
         return self
 
@@ -582,8 +582,15 @@ class Module(Owner):
 
         lists: missing_keys, unexpected_keys and error_msgs, by position or by name
         """
-        known = {**dict(zip(("missing_keys", "unexpected_keys", "error_msgs"), lists, strict=False)), **named}
-        missing, unexpected, errors = known["missing_keys"], known["unexpected_keys"], known["error_msgs"]
+        arguments = {
+            **dict(zip(("missing_keys", "unexpected_keys", "error_msgs"), lists, strict=False)),
+            **named,
+        }
+        missing, unexpected, errors = (
+            arguments["missing_keys"],
+            arguments["unexpected_keys"],
+            arguments["error_msgs"],
+        )
         messages = strict, missing, unexpected, errors
         hooks.run_hooks(self, "load_state_dict_pre", self, state_dict, prefix, local_metadata, *messages)
         find_places(self, state_dict, prefix, messages)

@@ -96,7 +96,7 @@ class _Placement:
 
     def _names(self, pattern: str) -> set[str]:
         """The names of modules and tensors that a pattern covers."""
-        known = {n: n.split(".") for n in (*self.modules, *self.tensors) if n}
+        paths = {n: n.split(".") for n in (*self.modules, *self.tensors) if n}
         covered: set[str] = set()
         try:
             parts = _expand(pattern)
@@ -105,12 +105,12 @@ class _Placement:
             return covered
         missing: list[str] = []
         for one in parts:
-            matching = {n for n, name in known.items() if _fits(one, name)}
+            matching = {n for n, name in paths.items() if _fits(one, name)}
             missing += [] if matching else [".".join(one)]
             covered |= matching
         if missing:
             inside = "" if missing == [pattern] else f" ({_list_names(missing)})"
-            hint = suggest(missing[0], known)
+            hint = suggest(missing[0], paths)
             self.problems.append(f"{pattern!r}{inside} matches no module or tensor{hint}")
         return covered
 

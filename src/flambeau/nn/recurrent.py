@@ -224,12 +224,14 @@ class RNNBase(RecurrentModule):
     def _start(self, hx: Any, x: Tensor, batched: bool) -> tuple[Tensor, ...]:
         """The initial states [layers * directions, b, n]; zeros if none are given."""
         count, batch = self.num_layers * (1 + self.bidirectional), x.shape[1] if batched else 1
-        wanted = [(count, batch, n) if batched else (count, n) for n in self._sizes()]
+        state_shapes = [(count, batch, n) if batched else (count, n) for n in self._sizes()]
         if hx is None:
-            return tuple(Tensor.zeros(count, batch, s[-1], dtype=x.dtype, device=x.device) for s in wanted)
+            return tuple(
+                Tensor.zeros(count, batch, s[-1], dtype=x.dtype, device=x.device) for s in state_shapes
+            )
         states: tuple[Tensor, ...] = tuple(hx) if is_sequence(hx) else (hx,)  # an LSTM's pair, or one tensor
-        if [t.shape for t in states] != wanted:
-            shapes = " and ".join(str(list(s)) for s in wanted)
+        if [t.shape for t in states] != state_shapes:
+            shapes = " and ".join(str(list(s)) for s in state_shapes)
             own = " and ".join(str(list(t.shape)) for t in states)
             raise ValueError(
                 f"{type(self).__name__}(hx of {own}): the states must be {shapes}: pass these shapes"
@@ -271,8 +273,8 @@ class RNNBase(RecurrentModule):
         states = recurrence(cell_of(self), s)
         y = output_of(states, project)
         # the last output, and the cell beside the last state
-        ends = (y[-1],) if cell is None else (y[-1], states[-1].select(-2, 1))
-        return turn(y) if back else y, ends
+        final_states = (y[-1],) if cell is None else (y[-1], states[-1].select(-2, 1))
+        return turn(y) if back else y, final_states
 
     def extra_repr(self) -> str:
         usual = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0}

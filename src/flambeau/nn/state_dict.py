@@ -192,10 +192,10 @@ def inside_out(module: Any) -> Iterator[Any]:
 
 
 def _name_problems(root: Any, state: Loading, keys: Keys) -> list[str]:
-    known = keys.missing_keys or [place.key for place in state.places]
+    names = keys.missing_keys or [place.key for place in state.places]
     return [
         *_list_names("missing", keys.missing_keys, lambda n: repr(n)),
-        *_list_names("unexpected", keys.unexpected_keys, lambda n: _describe_unexpected(n, known)),
+        *_list_names("unexpected", keys.unexpected_keys, lambda n: _describe_unexpected(n, names)),
     ]
 
 

@@ -75,8 +75,8 @@ def _flops(nodes: list[Node]) -> int:
 @contextmanager
 def _restore_after(model: Module) -> Generator[None, None, None]:
     """Restore the model's tensors afterwards: a call may update some, such as running statistics."""
-    known = [t for t in (*model.parameters(), *model.buffers()) if not is_lazy(t)]
-    before = [(t, Tensor(t.node)) for t in known]  # other handles on the same values
+    tensors = [t for t in (*model.parameters(), *model.buffers()) if not is_lazy(t)]
+    before = [(t, Tensor(t.node)) for t in tensors]  # other handles on the same values
     try:
         yield
     finally:

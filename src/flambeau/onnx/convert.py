@@ -100,8 +100,8 @@ class Reader:
         attributes: dict[str, Any] = dict.fromkeys(texts(f.attribute), REQUIRED)
         attributes |= {text_of(a.name): self.attribute(a) for a in f.attribute_proto}
         nodes, opsets = tuple(self.node(n) for n in f.node), opsets_of(f.opset_import)
-        ends, overload = (texts(f.input), texts(f.output)), text_of(f.overload)
-        return FunctionDef(domain_of(f.domain), text_of(f.name), *ends, nodes, attributes, opsets, overload)
+        names, overload = (texts(f.input), texts(f.output)), text_of(f.overload)
+        return FunctionDef(domain_of(f.domain), text_of(f.name), *names, nodes, attributes, opsets, overload)
 
     def value(self, v: Any) -> ValueDef:
         return self.type(text_of(v.name), v.type)

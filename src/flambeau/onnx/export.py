@@ -81,18 +81,18 @@ def _proto(model: Any, graph: TracedGraph, names: Any) -> Any:
     weights = {id(t.node): name for name, t in _weights(model).items()}
     emitter = Emitter(graph, weights)
     results = emitter.run()
-    wanted = [names] if isinstance(names, str) else list(names or graph.outputs)
-    if len(wanted) != len(results):
+    output_names = [names] if isinstance(names, str) else list(names or graph.outputs)
+    if len(output_names) != len(results):
         raise ValueError(f"export(names={names!r}): the model has {len(results)} outputs")
     outputs: list[Any] = []
-    for name, result, n in zip(wanted, results, graph.roots):
+    for name, result, n in zip(output_names, results, graph.roots):
         # Identity: a graph's output needs its own name, even if it is an input, a weight or another output.
         emitter.nodes.append(helper.make_node("Identity", [result], [name]))
         outputs.append(
             helper.make_tensor_value_info(name, CODES[n.dtype.name], list(map(_size_text, n.shape)))
         )
     inputs = [helper.make_tensor_value_info(s.name, CODES[s.dtype.name], list(s.shape)) for s in graph.specs]
-    nodes = _needed_nodes(emitter.nodes, wanted)
+    nodes = _needed_nodes(emitter.nodes, output_names)
     used = {x for node in nodes for x in node.input}
     tensors = [numpy_helper.from_array(a, name) for name, a in emitter.tensors.items() if name in used]
     body = helper.make_graph(nodes, "graph", inputs, outputs, tensors)

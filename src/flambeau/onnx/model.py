@@ -186,12 +186,12 @@ class OnnxModel(Module):
     def _replay(self, fed: dict[str, Any]) -> list[Any]:
         """Run `_compute` by a recording."""
         # A recording reads the buffers of the weights that it was recorded with: start again for others.
-        weights, known = self._weights_beside(fed), self._recordings
-        known_call: Any = None if known is None else known.fn
-        if known is None or not known_call.reads(weights):
+        weights, recordings = self._weights_beside(fed), self._recordings
+        known_call: Any = None if recordings is None else recordings.fn
+        if recordings is None or not known_call.reads(weights):
             call = ModelCall(self.runner, weights)
-            known = self._recordings = Recordings(call, "never", quiet=True, kept=RECORDINGS_KEPT)
-        return known.call((fed,), {})
+            recordings = self._recordings = Recordings(call, "never", quiet=True, kept=RECORDINGS_KEPT)
+        return recordings.call((fed,), {})
 
     def _compute(self, fed: dict[str, Any]) -> list[Any]:
         """Run on inputs by name."""
@@ -206,15 +206,15 @@ class OnnxModel(Module):
 
     def _check_inputs(self, feeds: dict[str, Any]) -> dict[str, Any]:
         """Convert inputs to values; OnnxError for names, dtypes and shapes that do not match the graph's."""
-        known = {v.name: v for v in self.definition.graph.inputs}
+        declared = {v.name: v for v in self.definition.graph.inputs}
         place = self.definition.place
-        problems = [f"it has no input {n!r}" for n in feeds if n not in known]
+        problems = [f"it has no input {n!r}" for n in feeds if n not in declared]
         problems += [f"the input {v.name!r} is missing" for v in self.inputs if v.name not in feeds]
         if problems:
             raise OnnxError(f"{place}: {'; '.join(problems)}: it takes {self._signature()}")
-        values = {name: self._value(known[name], value) for name, value in feeds.items()}
+        values = {name: self._value(declared[name], value) for name, value in feeds.items()}
         sizes: dict[str, int] = {}
-        problems = [p for name, v in values.items() if (p := mismatch(known[name], v, sizes))]
+        problems = [p for name, v in values.items() if (p := mismatch(declared[name], v, sizes))]
         if problems:
             raise OnnxError(f"{place}: {'; '.join(problems)}")
         return values

@@ -100,13 +100,13 @@ class Folded:
 
 def folded_nodes(graph: GraphDef, names: set[str], functions: Any) -> list[NodeDef]:
     """Return the nodes that depend only on values of these names."""
-    known = set(names)
+    constant_names = set(names)
     folded: list[NodeDef] = []
     for node in graph.nodes:
-        if folds(node, known, functions):
+        if folds(node, constant_names, functions):
             folded.append(node)
             # Nodes are sorted (verify checks it), so one pass reaches all.
-            known |= {name for name in node.outputs if name}
+            constant_names |= {name for name in node.outputs if name}
     return folded
 
 
@@ -144,13 +144,16 @@ def plan_of(graph: GraphDef, nodes: list[NodeDef], values: dict[str, Any], stati
     remaining = [n for n in nodes if not all(out in static for out in n.outputs if out)]
     needed = needed_nodes(remaining, [v.name for v in graph.outputs])
     read = {v.name for v in graph.outputs}.union(*map(names_read, needed))
-    known = {name: values[name] for name in static & read}
+    constants = {name: values[name] for name in static & read}
     # Shapes as Python lists: operators read them as numbers at each call, without `.tolist()`.
     small_tensors = [
-        v for v in known.values() if isinstance(v, Tensor) and v.device.kind == "cpu" and v.numel() <= FEW
+        v for v in constants.values() if isinstance(v, Tensor) and v.device.kind == "cpu" and v.numel() <= FEW
     ]
     return GraphPlan(
-        known, needed, {id(v): v.tolist() for v in small_tensors}, dict.fromkeys(map(id, known.values()))
+        constants,
+        needed,
+        {id(v): v.tolist() for v in small_tensors},
+        dict.fromkeys(map(id, constants.values())),
     )
 
 

@@ -80,10 +80,10 @@ class NodeCall:
     def number(self, value: Any) -> Any:
         """Return a value as a Python number if it is the same in all calls with these shapes, else None."""
         # [[2]] counts as the number 2: exporters write scalars as tensors of one element.
-        known = self.runner.known(value)
-        while is_list(known) and len(known) == 1:
-            known = known[0]
-        return known if isinstance(known, int | float) else None
+        fixed_value = self.runner.known(value)
+        while is_list(fixed_value) and len(fixed_value) == 1:
+            fixed_value = fixed_value[0]
+        return fixed_value if isinstance(fixed_value, int | float) else None
 
     def once(self, make: Callable[..., Any], *args: Any, of: tuple[int, ...]) -> Any:
         """make(*args), cached if it depends on constant weights only. of: the inputs that are such weights;
@@ -328,8 +328,8 @@ class Runner:
 
     def _numbers(self, value: Any) -> Any:
         """Return a value as Python numbers and lists; values that depend on shapes only are already known."""
-        known = self.known(value)
-        return numbers(value) if known is None else known
+        array = self.known(value)
+        return numbers(value) if array is None else array
 
     def known(self, value: Any) -> Any:
         """Return a value that depends on shapes only, as Python numbers and lists; else None."""

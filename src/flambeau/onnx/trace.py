@@ -160,9 +160,11 @@ def _join(specs: Any, sizes: dict[str, int], first: _Trace, others: dict[str, _T
         attrs = {
             a: formula.of(v, {k: t.attrs[a] for k, t in counterparts.items()}) for a, v in known_attrs.items()
         }
-        known = n.buffer is not None
-        traced = TracedNode(n, [] if known else [traced_nodes[id(x)] for x in n.inputs], [], shape, attrs)
-        if not known:
+        is_constant = n.buffer is not None
+        traced = TracedNode(
+            n, [] if is_constant else [traced_nodes[id(x)] for x in n.inputs], [], shape, attrs
+        )
+        if not is_constant:
             traced.parents = [traced_nodes[id(x)] for x in n.parents if id(x) in traced_nodes]
         if n.scalars and n.op.name == "constant":
             traced.scalar = formula.scalar(n.scalars[0], {k: t.scalars[0] for k, t in counterparts.items()})

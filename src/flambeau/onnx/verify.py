@@ -49,19 +49,19 @@ class Check:
             return
         # Names are single-assignment (SSA) in ONNX: a node may not produce a name that it can see.
         own = [v.name for v in g.inputs] + [n for n in g.initializers if n not in {v.name for v in g.inputs}]
-        known = {*around, *own}
+        defined = {*around, *own}
         yield from (f"the graph has two inputs {name!r}" for name in _duplicates(v.name for v in g.inputs))
         yield from (f"the graph has two initializers {name!r}: rename one" for name in g.doubled)
-        yield from self.nodes(g.nodes, known, opsets, depth)
-        names = known | {name for node in g.nodes for name in node.outputs}
+        yield from self.nodes(g.nodes, defined, opsets, depth)
+        names = defined | {name for node in g.nodes for name in node.outputs}
         yield from (f"no node produces the output {v.name!r}" for v in g.outputs if v.name not in names)
 
     def body(self, f: FunctionDef) -> Iterator[str]:
         """Problems of a function's nodes."""
-        known, opsets = set(f.inputs), f.opsets or self.model.opsets
-        for line in self.nodes(f.nodes, known, opsets, 1):
+        defined, opsets = set(f.inputs), f.opsets or self.model.opsets
+        for line in self.nodes(f.nodes, defined, opsets, 1):
             yield f"function {f.name!r}: {line}"
-        names = known | {name for node in f.nodes for name in node.outputs}
+        names = defined | {name for node in f.nodes for name in node.outputs}
         yield from (
             f"function {f.name!r}: no node produces its output {n!r}" for n in f.outputs if n not in names
         )
@@ -159,8 +159,8 @@ def misuse(row: Operator, present: list[bool], attributes: dict[str, Any]) -> st
     """Return the difference of a node's inputs and attributes from its operator's, or ""."""
     if len(present) < row.least or (row.most is not None and len(present) > row.most):
         most = "any number" if row.most is None else row.most
-        wanted = str(row.least) if row.least == row.most else f"{row.least} to {most}"
-        return f"takes {wanted} inputs, got {len(present)}"
+        expected = str(row.least) if row.least == row.most else f"{row.least} to {most}"
+        return f"takes {expected} inputs, got {len(present)}"
     # In ONNX an omitted input is an empty name; only trailing or optional ones may be.
     missing_one = next((row.inputs[k] for k in range(row.least) if not present[k]), "")
     if missing_one and not row.optional:

@@ -80,7 +80,7 @@ def view(input: Tensor, *shape: int | Sequence[int], dtype: DTypeLike | None = N
         shape, dtype = (), shape[0]
     if dtype is None:
         return input.reshape(*shape)
-    return input if input.dtype is (wanted := dt.as_dtype(dtype)) else view_as_dtype(input, wanted)
+    return input if input.dtype is (target := dt.as_dtype(dtype)) else view_as_dtype(input, target)
 
 
 def view_as_dtype(x: Tensor, dtype: dt.DType) -> Tensor:
@@ -127,18 +127,18 @@ def _cast_bits(x: Tensor, dtype: dt.DType) -> Tensor:
 def _regroup(u: Tensor, itemsize: int) -> Tensor:
     """Splits unsigned integers into, or joins them to, others of `itemsize` bytes, low bytes first.
     [n] -> [m]"""
-    bits, wanted = 8 * u.dtype.itemsize, UNSIGNED[itemsize]
+    bits, target = 8 * u.dtype.itemsize, UNSIGNED[itemsize]
     if bits > 8 * itemsize:
         mask = (1 << 8 * itemsize) - 1
-        return stack([((u >> at) & mask).to(wanted) for at in range(0, bits, 8 * itemsize)], -1).reshape(-1)
+        return stack([((u >> at) & mask).to(target) for at in range(0, bits, 8 * itemsize)], -1).reshape(-1)
     if bits == 8 * itemsize:
         return u
     # Neighbours in a row: the first has the low bytes.
-    parts = u.reshape(-1, 8 * itemsize // bits).to(max(wanted, dt.uint32, key=lambda d: d.itemsize))
+    parts = u.reshape(-1, 8 * itemsize // bits).to(max(target, dt.uint32, key=lambda d: d.itemsize))
     joined = parts[:, 0]
     for i in range(1, parts.shape[1]):
         joined = joined | (parts[:, i] << (i * bits))
-    return joined.to(wanted)
+    return joined.to(target)
 
 
 def _unsigned_bits(x: Tensor) -> Tensor:

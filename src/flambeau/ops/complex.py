@@ -35,8 +35,8 @@ def _as_complex(xp: Namespace, x: Array) -> Array:
     if xp.is_numpy:
         # pairs of floats are complex numbers in memory
         parts = xp.astype(x, "float64" if x.dtype == "float64" else "float32")
-        wanted = "complex128" if x.dtype == "float64" else "complex64"
-        return xp.ascontiguousarray(parts).view(wanted)[..., 0]
+        complex_dtype = "complex128" if x.dtype == "float64" else "complex64"
+        return xp.ascontiguousarray(parts).view(complex_dtype)[..., 0]
     if xp.library == "torch":
         return xp.module.view_as_complex(x.contiguous())
     return x[..., 0] + 1j * x[..., 1]

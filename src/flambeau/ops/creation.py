@@ -525,9 +525,9 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     Raises ValueError if both dims are the same.
     """
     n = input.shape[-1] + abs(offset)
-    ends = (0, abs(offset))
+    pads = (0, abs(offset))
     # The padded vector is a column or a row that broadcasts; comparing indices keeps the diagonal.
-    x = input.pad(ends).unsqueeze(-1) if offset >= 0 else input.pad(ends).unsqueeze(-2)
+    x = input.pad(pads).unsqueeze(-1) if offset >= 0 else input.pad(pads).unsqueeze(-2)
     rows, columns = _iota(n, input.device).unsqueeze(-1), _iota(n, input.device)
     y = choose(columns - rows == offset, x, False)
     d1, d2 = _two_dims(dim1, dim2, y.ndim)

@@ -165,7 +165,7 @@ def random_integers(
     least, most = _limits_of(dtype)
     if low < least or high - 1 > most:
         raise ValueError(f"{dtype.name} holds {least} to {most}, not {low} to {high - 1}: pass another dtype")
-    span, ends = high - low, (-(1 << 31), 1 << 31)
+    span, int32_range = high - low, (-(1 << 31), 1 << 31)
     if (host := host_draws(device, generator)) is not None:
         return host.integers(low, span, shape, dtype)
 
@@ -177,7 +177,7 @@ def random_integers(
     if span <= BIASED:
         # int32 suffices for small ranges; kernels compute 64-bit integers as two words.
         drawn = bits() % span
-        is_small = ends[0] <= low and high <= ends[1] and not dtype.is_pair
+        is_small = int32_range[0] <= low and high <= int32_range[1] and not dtype.is_pair
         drawn = drawn.int() if is_small else drawn.long()
     elif span == 1 << 64:
         # Every int64 is equally likely, and stays so when the sum with `low` wraps around.
@@ -376,13 +376,13 @@ def normal(
         return drawn * std + mean
     if size is not None:
         raise TypeError("tensors define the size: leave size out, or pass numbers")
-    wanted = _float_of(parts[0]) if dtype is None else as_dtype(dtype)
-    if not wanted.is_float:
-        raise TypeError(f"dtype={wanted.name} is not a float dtype: pass one")
+    result_dtype = _float_of(parts[0]) if dtype is None else as_dtype(dtype)
+    if not result_dtype.is_float:
+        raise TypeError(f"dtype={result_dtype.name} is not a float dtype: pass one")
     shape, where = broadcast(*(v.shape for v in parts)), parts[0].device
     if (host := host_draws(where, generator)) is not None:
-        return (host.normal(shape, wanted) * std + mean).to(wanted)
-    return (normal_bits(shape, where, generator) * std + mean).to(wanted)
+        return (host.normal(shape, result_dtype) * std + mean).to(result_dtype)
+    return (normal_bits(shape, where, generator) * std + mean).to(result_dtype)
 
 
 def check_probability(p: Any) -> Any:

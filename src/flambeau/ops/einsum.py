@@ -284,8 +284,8 @@ def _chain(matrices: Sequence[Tensor]) -> Tensor:
         names[0] = names[0][1:]
     if n > 1 and matrices[-1].ndim == 1:
         names[-1] = names[-1][:1]
-    ends = "".join(c for c in dict.fromkeys("".join(names)) if "".join(names).count(c) == 1)
-    return einsum(f"{','.join(names)}->{ends}", *matrices)
+    outer_letters = "".join(c for c in dict.fromkeys("".join(names)) if "".join(names).count(c) == 1)
+    return einsum(f"{','.join(names)}->{outer_letters}", *matrices)
 
 
 @composed

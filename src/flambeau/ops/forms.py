@@ -145,10 +145,10 @@ def set_(input: Tensor, source: Any = None) -> Tensor:  # without a source PyTor
 
 def resize_(input: Tensor, *sizes: int | Sequence[int]) -> Tensor:
     """Returns the tensor if it has this shape already; else ValueError, since a tensor keeps its shape."""
-    wanted = tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], tuple | list) else sizes
-    if tuple(wanted) != input.shape:
+    new_shape = tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], tuple | list) else sizes
+    if tuple(new_shape) != input.shape:
         rule = f"a tensor keeps its {prod(input.shape)} elements and its shape: use x = x.reshape(...)"
-        raise ValueError(f"resize_({describe(input)}, {list(wanted)}): {rule}")
+        raise ValueError(f"resize_({describe(input)}, {list(new_shape)}): {rule}")
     return input
 
 

@@ -161,8 +161,8 @@ def tensor_split(
         # the first n % k pieces are larger by one
         return tuple(_pieces(input, d, [n // k + (i < n % k) for i in range(k)]))
     # Negative cuts count from the end, and all are clamped to the dim, as slices are.
-    ends = [min(max(i + n if i < 0 else i, 0), n) for i in k]
-    return tuple(input.narrow(d, a, max(b - a, 0)) for a, b in zip([0, *ends], [*ends, n], strict=True))
+    cuts = [min(max(i + n if i < 0 else i, 0), n) for i in k]
+    return tuple(input.narrow(d, a, max(b - a, 0)) for a, b in zip([0, *cuts], [*cuts, n], strict=True))
 
 
 @composed

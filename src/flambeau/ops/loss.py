@@ -151,8 +151,8 @@ def cross_entropy(
             raise ValueError(f"ignore_index={ignore_index}: {rule}")
         log_p = input.log_softmax(d)
         weighted = log_p if weight is None else log_p * _along_dim(weight, d, input.ndim)
-        wanted = target * (1 - label_smoothing) + label_smoothing / n if label_smoothing else target
-        loss = -(weighted * wanted).sum(d)
+        smoothed = target * (1 - label_smoothing) + label_smoothing / n if label_smoothing else target
+        loss = -(weighted * smoothed).sum(d)
         # the class dim is summed already: the mean is over rows and positions
         return loss.sum() / loss.numel() if reduction == "mean" else _reduce(loss, reduction)
     _, hit = _class_hits(input, target)

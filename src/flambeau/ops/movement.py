@@ -135,8 +135,8 @@ def reshape(input: Tensor, *shape: int | Sequence[int]) -> Prepared:
         raise ValueError("only one size can be -1")
     if -1 in sizes:
         # The product has the factor -1 of the unknown size.
-        known = -prod(sizes)
-        sizes[sizes.index(-1)] = n // known if known else 0
+        fixed_size = -prod(sizes)
+        sizes[sizes.index(-1)] = n // fixed_size if fixed_size else 0
     if prod(sizes) != n or any(s < 0 for s in sizes):
         raise ValueError(f"{n} elements do not fill shape {list(sizes_of(shape))}")
     return (input,), {"shape": tuple(sizes)}

@@ -319,10 +319,10 @@ def _pad_dim(x: Tensor, d: int, before: int, after: int, mode: str) -> Tensor:
     most = EDGES[mode](n)  # -1: any
     if max(before, after) > most >= 0 or (n == 0 and before + after):
         raise ValueError(f"mode={mode!r} can pad dim {d} of size {n} by at most {max(most, 0) if n else 0}")
-    ends = {"circular": _wrap_ends, "reflect": _mirror_ends}.get(mode, _repeat_ends)
+    pad_ends = {"circular": _wrap_ends, "reflect": _mirror_ends}.get(mode, _repeat_ends)
     if not before and not after:
         return x
-    first, last = ends(x, d, before, after)
+    first, last = pad_ends(x, d, before, after)
     return cat([first, x, last], d)
 
 

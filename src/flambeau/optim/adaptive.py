@@ -144,8 +144,8 @@ class RMSprop(Optimizer):
 
     def begin(self, p: Tensor, o: Any) -> dict[str, Any]:
         """Return zeros for the mean square and for the state that the options need."""
-        wanted = {"square_avg": True, "momentum_buffer": o.momentum, "grad_avg": o.centered}
-        return {name: 0.0 for name, is_wanted in wanted.items() if is_wanted}
+        is_needed = {"square_avg": True, "momentum_buffer": o.momentum, "grad_avg": o.centered}
+        return {name: 0.0 for name, is_wanted in is_needed.items() if is_wanted}
 
     def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
         """p's new value. [...], [...] -> [...]"""

@@ -196,14 +196,13 @@ class ReduceLROnPlateau(LRScheduler):
                 f"ReduceLROnPlateau(factor={factor}): it must be below 1 to reduce the rate: pass"
                 " another value"
             )
-        for name, value, known in (
+        for name, value, allowed in (
             ("mode", mode, ("min", "max")),
             ("threshold_mode", threshold_mode, ("rel", "abs")),
         ):
-            if value not in known:
-                error = (
-                    f"ReduceLROnPlateau({name}={value!r}): unknown: use one of {', '.join(map(repr, known))}"
-                )
+            if value not in allowed:
+                listed = ", ".join(map(repr, allowed))
+                error = f"ReduceLROnPlateau({name}={value!r}): unknown: use one of {listed}"
                 raise ValueError(error)
         self.optimizer, self.mode, self.factor, self.patience = optimizer, mode, factor, patience
         self.threshold, self.threshold_mode = threshold, threshold_mode

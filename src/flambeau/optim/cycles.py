@@ -115,8 +115,8 @@ class CyclicLR(Cycling):
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state without the optimizer; of a `scale_fn` that is an object its attributes."""
-        known = None if self.scale_fn is None else state_of(self.scale_fn)
-        return {**super().state_dict(), "_scale_fn_custom": known}  # as PyTorch calls it
+        scale_state = None if self.scale_fn is None else state_of(self.scale_fn)
+        return {**super().state_dict(), "_scale_fn_custom": scale_state}  # as PyTorch calls it
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Restore what state_dict returned, but keep this object's `scale_fn`."""

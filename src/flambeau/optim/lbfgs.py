@@ -135,11 +135,11 @@ class LBFGS(Optimizer):
         return {**super()._state_dict(), "state": {0: self.memory.state()}}
 
     def _load(self, state_dict: dict[str, Any]) -> None:
-        known = state_dict.get("state", {}).get(0, {})
-        problems = [f"unexpected: 0.{name}" for name in known if name not in KEPT]
-        check_names(set(known), type(self), "its curvature", bool(problems))
+        saved = state_dict.get("state", {}).get(0, {})
+        problems = [f"unexpected: 0.{name}" for name in saved if name not in KEPT]
+        check_names(set(saved), type(self), "its curvature", bool(problems))
         size, device = sum(p.numel() for p in self.params), self.params[0].device
-        rows = {name: known[name] for name in ROWS if known.get(name) is not None}
+        rows = {name: saved[name] for name in ROWS if saved.get(name) is not None}
         for name, entry in rows.items():
             for row in entry if is_list(entry) else [entry]:
                 if tuple(row.shape) != (size,):
@@ -154,7 +154,7 @@ class LBFGS(Optimizer):
                 return list(map(copy_entry, entry))
             return tensor(entry, dtype=float32, device=device)
 
-        self.memory = Curvature(**known | {name: copy_entry(entry) for name, entry in rows.items()})
+        self.memory = Curvature(**saved | {name: copy_entry(entry) for name, entry in rows.items()})
 
 
 class Curvature:
@@ -205,12 +205,12 @@ class Curvature:
         # times the identity.
         q = -g
         shares: list[Tensor] = []
-        known = list(zip(self.moves, self.changes, self.scales, strict=True))
-        for move, change, scale in reversed(known):
+        pairs = list(zip(self.moves, self.changes, self.scales, strict=True))
+        for move, change, scale in reversed(pairs):
             shares.append((move * q).sum() * scale)
             q = q - change * shares[-1]
         q = q * self.scale
-        for (move, change, scale), share in zip(known, reversed(shares), strict=True):
+        for (move, change, scale), share in zip(pairs, reversed(shares), strict=True):
             q = q + move * (share - (change * q).sum() * scale)
         return q.realize()
 

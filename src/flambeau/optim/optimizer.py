@@ -123,14 +123,14 @@ class Optimizer:
         named: list[Any] = [tensors] if isinstance(tensors, Tensor) else list(tensors)
         names = [p[0] for p in named if is_tuple(p)]
         params: list[Any] = [p[1] if is_tuple(p) else p for p in named]
-        known: list[Tensor] = [p for group in self.param_groups for p in group["params"]]
+        existing: list[Tensor] = [p for group in self.param_groups for p in group["params"]]
         has_names = any("param_names" in group for group in self.param_groups)
         # As in PyTorch, either all parameters of an optimiser have names or none has.
-        if (names or has_names) and (len(names) < len(named) or (known and not has_names)):
+        if (names or has_names) and (len(names) < len(named) or (existing and not has_names)):
             raise ValueError(
                 f"{self._name}(...): some parameters have names and others do not: name all or none"
             )
-        self._check_params(params, len(known))
+        self._check_params(params, len(existing))
         lr = param_group.get("lr", self.defaults.get("lr"))
         if isinstance(lr, Tensor) and lr.numel() != 1:
             raise ValueError(f"{self._name}(lr={describe(lr)}): must be one number: pass a float")
@@ -146,9 +146,9 @@ class Optimizer:
         group = ParamGroup(self._name, options, frozenset(filter(self._is_number, self.defaults)))
         self.check(group)
         # tensors are compared by identity
-        if len({id(p) for p in [*known, *params]}) < len(known) + len(params):
+        if len({id(p) for p in [*existing, *params]}) < len(existing) + len(params):
             raise ValueError(
-                f"{self._name}({len(known) + len(params)} tensors): one is passed twice: pass each once"
+                f"{self._name}({len(existing) + len(params)} tensors): one is passed twice: pass each once"
             )
         self.param_groups.append(group)
         self._choices.append(())
@@ -350,9 +350,9 @@ class Optimizer:
         for i, group in enumerate(self.param_groups):
             # The options that decide which state is needed. Comparing it costs little, so that every step
             # can.
-            wanted = (group.choices(self.defaults), sum(p.requires_grad for p in group["params"]))
-            if self._choices[i] != wanted:
-                self._choices[i] = wanted
+            state_key = (group.choices(self.defaults), sum(p.requires_grad for p in group["params"]))
+            if self._choices[i] != state_key:
+                self._choices[i] = state_key
                 with no_grad(), without_autocast():
                     self._begin(group)
 

@@ -117,8 +117,8 @@ class LambdaLR(LRScheduler):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Restore what state_dict returned, but keep this object's functions."""
         super().load_state_dict({k: v for k, v in state_dict.items() if k != "lr_lambdas"})
-        for f, known in zip(self.lr_lambdas, state_dict.get("lr_lambdas", ()), strict=False):
-            take_state(f, known)
+        for f, saved in zip(self.lr_lambdas, state_dict.get("lr_lambdas", ()), strict=False):
+            take_state(f, saved)
 
 
 class MultiplicativeLR(LambdaLR):

@@ -38,8 +38,8 @@ class ScopeGradients:
         self.source, self.scope, self.name = source, scope, container
         self.flow = Flow(scope)
         self.assigns = {e: self._assignment(e) for e in scope.of("computed")}
-        ends = [source.statement(e.node) for e in scope.of("zero") if e.rule and e not in self.resets]
-        zeros: list[ast.stmt] = [s for s in ends if isinstance(s, ast.Expr)]
+        zeroing = [source.statement(e.node) for e in scope.of("zero") if e.rule and e not in self.resets]
+        zeros: list[ast.stmt] = [s for s in zeroing if isinstance(s, ast.Expr)]
         # Removed together, because they may empty blocks.
         self.removed = source.remove(zeros, "no stored gradients to clear")
 
@@ -307,10 +307,10 @@ def scopes(source: Script, names: TorchNames) -> list[Scope]:
 def _closures(tree: ast.Module, names: TorchNames) -> set[str]:
     """Return the names of the functions that are passed to an optimiser's step."""
     calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
-    known = {n.name for n in ast.walk(tree) if isinstance(n, FUNCTIONS)}
+    functions = {n.name for n in ast.walk(tree) if isinstance(n, FUNCTIONS)}
     steps = [n for n in calls if n.func.attr == "step" and n.args and isinstance(n.args[0], ast.Name)]  # type: ignore
     passed: set[str] = {n.args[0].id for n in steps if names.is_optimizer(ast.unparse(n.func.value))}  # type: ignore
-    return passed & known
+    return passed & functions
 
 
 def container(tree: ast.Module) -> str:

@@ -82,7 +82,8 @@ def encode_json(kind: int, id: int, value: Any) -> bytes:
 def encode_error(id: int, error: BaseException) -> bytes:
     """Encode an error as an answer, with the nearest class that the client knows."""
     kind = next(
-        (name for c in type(error).__mro__ for name, known in ERRORS.items() if c is known), "DeviceError"
+        (name for c in type(error).__mro__ for name, error_class in ERRORS.items() if c is error_class),
+        "DeviceError",
     )
     text = str(error) if id else str(error)[: SMALL // 8]  # with room for characters that JSON escapes
     return encode_json(ERROR, id, {"kind": kind, "text": text})

@@ -51,14 +51,14 @@ class Exchange:
                 dtype = a
             elif a is not None and not isinstance(a, bool):  # a bool is PyTorch's non_blocking
                 device = a
-        wanted = self.dtype if dtype is None else dt.as_dtype(dtype)
-        if self.dtype.is_complex and wanted.kind not in "cb":
+        target_dtype = self.dtype if dtype is None else dt.as_dtype(dtype)
+        if self.dtype.is_complex and target_dtype.kind not in "cb":
             warn("the imaginary parts would be lost: use .real to drop them", stacklevel=2)
             self = self.real
         # Cast before the move if both devices hold the dtype: a narrower dtype means fewer bytes to copy.
-        x = self if wanted is self.dtype or not wanted.on_gpu else self.cast(wanted)
+        x = self if target_dtype is self.dtype or not target_dtype.on_gpu else self.cast(target_dtype)
         x = x if device is None else _move(x, get_device(device))
-        x = x if wanted is x.dtype else x.cast(wanted)
+        x = x if target_dtype is x.dtype else x.cast(target_dtype)
         return x.clone() if copy and x is self else x
 
     def cpu(self: Any) -> Any:

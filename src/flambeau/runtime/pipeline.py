@@ -223,9 +223,9 @@ def submits_of(compiled: Compiled, words: list[int]) -> list[tuple[tuple[Cost, .
     if not compiled.cuts:
         return [(compiled.plan.costs, words)]
     starts = [compiled.uniform_slots[i] - commands.PARAMS for i in compiled.cuts]
-    ends = zip([0, *starts], [*starts, len(words)], strict=True)
+    spans = zip([0, *starts], [*starts, len(words)], strict=True)
     kernels = zip([0, *compiled.cuts], [*compiled.cuts, len(compiled.plan.costs)], strict=True)
-    return [(compiled.plan.costs[i:j], words[a:b]) for (i, j), (a, b) in zip(kernels, ends, strict=True)]
+    return [(compiled.plan.costs[i:j], words[a:b]) for (i, j), (a, b) in zip(kernels, spans, strict=True)]
 
 
 def patch_params(params: "array[int]", patches: list[Patch], order: list[Any]) -> None:

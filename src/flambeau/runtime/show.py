@@ -91,11 +91,11 @@ def heading(kernel: Kernel, order: Sequence[Node]) -> str:
     """The comments above a kernel: its results in terms of the graph's ops; the dtypes and shapes of its
     inputs and results; the lines of the program, if they were recorded (core/source_lines).
     order: the nodes of the graph by the plan's numbers."""
-    known = {order[v]: name for v, name in _names_of_reads(kernel).items() if v < len(order)}
+    names = {order[v]: name for v, name in _names_of_reads(kernel).items() if v < len(order)}
     roots = [_composite_of(order[v], order) for v in kernel.outputs if v < len(order)]
-    results = [expression(root, _parts, known) for root in roots]
+    results = [expression(root, _parts, names) for root in roots]
     reads, writes = ([_type(v, order) for v in values] for values in (kernel.inputs, kernel.outputs))
-    return comment(kernel.name, results, reads, writes) + lines_of(roots, known)
+    return comment(kernel.name, results, reads, writes) + lines_of(roots, names)
 
 
 def lines_of(roots: Sequence[Node], known: Mapping[Node, str]) -> str:

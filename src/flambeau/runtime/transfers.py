@@ -34,15 +34,15 @@ class Wave:
 
 def leaf_on(device: Device, source: Node) -> Node:
     """A leaf of `device` that has the value of another device's node once a run needs it."""
-    known = _leaves.setdefault(source, {})
-    before = known.get(device)
+    leaves = _leaves.setdefault(source, {})
+    before = leaves.get(device)
     leaf = before() if before is not None else None
     if leaf is None:
         check_held(source.dtype, device)
         leaf = Node(OPS["buffer"], (), {}, source.shape, source.dtype, device)
         # A chain without values may go over devices: its depth is that of all of it.
         leaf.depth = source.depth
-        known[device], pending[leaf] = ref(leaf), source
+        leaves[device], pending[leaf] = ref(leaf), source
     return leaf
 
 

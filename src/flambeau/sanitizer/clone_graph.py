@@ -43,12 +43,12 @@ def copy_graph(node: Node, substitute: Callable[[Node], Node | None], through: b
     copies: dict[Node, Node] = {}
 
     def below(n: Node) -> tuple[Node, ...]:
-        known = substitute(n) if n is not node else None
-        if known is None and n.buffer is not None and not (n.inputs and (through or n is node)):
-            known = n
-        if known is None:
+        replacement = substitute(n) if n is not node else None
+        if replacement is None and n.buffer is not None and not (n.inputs and (through or n is node)):
+            replacement = n
+        if replacement is None:
             return n.inputs
-        copies[n] = known
+        copies[n] = replacement
         return ()
 
     for n in inputs_first([node], below):

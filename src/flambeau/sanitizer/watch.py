@@ -129,8 +129,8 @@ def watching(name: str, turn: int | None = None) -> Callable[[TargetCall], list[
         if not session.values and session.refused is not None:
             raise session.refused
         if not session.values:
-            known = ", ".join(dict.fromkeys(session.names)) or "none ran"
-            raise KernelError(f"watch(name={name!r}): no kernel {kernel!r}: its kernels: {known}")
+            kernel_names = ", ".join(dict.fromkeys(session.names)) or "none ran"
+            raise KernelError(f"watch(name={name!r}): no kernel {kernel!r}: its kernels: {kernel_names}")
         # kernels with exactly that name first
         return sorted(session.values, key=lambda value: value.kernel != kernel)
 

@@ -165,10 +165,10 @@ def _elementwise(node: Node, inputs: list[Known]) -> Known:
 def _change_between(node: Node, inputs: list[Known], value: Array) -> Array:
     """The largest change of the value at the ends of the inputs' ranges, doubled for the values in
     between."""
-    ends = [_ends(k) for k in inputs]
+    corners = [_ends(k) for k in inputs]
     far = np.zeros(value.shape)
     # All combinations of the ends: 3 ** inputs evaluations of the reference.
-    for corner in product(*ends):
+    for corner in product(*corners):
         if all(c is k.value for c, k in zip(corner, inputs, strict=True)):
             continue
         corner_value = _wide(_xp(node, list(corner)))

@@ -219,8 +219,8 @@ def assignment(b: Builder) -> Texts:
 
 def as_call(text: str) -> str:
     """A slice in brackets as a call of `slice`."""
-    ends = [part or "None" for part in text.split(":")]
-    return f"slice({', '.join(ends)})"
+    bounds = [part or "None" for part in text.split(":")]
+    return f"slice({', '.join(bounds)})"
 
 
 def random(b: Builder) -> Texts:

@@ -202,12 +202,12 @@ def reshape(b: Builder) -> Texts:
 def a_slice(b: Builder, n: int) -> str:
     step = b.one([1, 1, 1, -1, 2, -2, 3])
     low, high = b.whole(0, max(n // 2, 0)), b.whole((n + 1) // 2, n)
-    ends = [low if b.chance(0.6) else None, high if b.chance(0.6) else None]
-    if ends[1] == n and b.chance(0.5):
-        ends[1] = -1 if n > 1 else None
+    bounds = [low if b.chance(0.6) else None, high if b.chance(0.6) else None]
+    if bounds[1] == n and b.chance(0.5):
+        bounds[1] = -1 if n > 1 else None
     if step < 0:
-        ends = [None if high == n else high, None if low == 0 else low]
-    text = ":".join("" if e is None else str(e) for e in ends)
+        bounds = [None if high == n else high, None if low == 0 else low]
+    text = ":".join("" if e is None else str(e) for e in bounds)
     return text if step == 1 else f"{text}:{step}"
 
 
@@ -227,9 +227,9 @@ def padding(b: Builder) -> Texts:
     if x is None:
         return None
     dims = b.whole(1, min(x.ndim, 2))
-    ends = [b.whole(0, 2) for _ in range(2 * dims)]
-    pairs = [(0, 0)] * (x.ndim - dims) + [(ends[2 * i], ends[2 * i + 1]) for i in reversed(range(dims))]
-    return f"F.pad({x.name}, {tuple(ends)})", f"np.pad({x.name}, {pairs})"
+    pads = [b.whole(0, 2) for _ in range(2 * dims)]
+    pairs = [(0, 0)] * (x.ndim - dims) + [(pads[2 * i], pads[2 * i + 1]) for i in reversed(range(dims))]
+    return f"F.pad({x.name}, {tuple(pads)})", f"np.pad({x.name}, {pairs})"
 
 
 def expansion(b: Builder) -> Texts:

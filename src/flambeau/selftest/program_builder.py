@@ -185,15 +185,15 @@ class Builder:
         inputs."""
         used = {name for line in self.lines for name in line.uses if name != line.name}
         names = [line.name for line in self.lines if line.name not in self.states]
-        ends = [n for n in names if n not in used] or names[-1:]
+        unused = [n for n in names if n not in used] or names[-1:]
         more = [n for n in names if n in used]
         if more and self.chance(0.2):
-            ends = [self.one(more), *ends]
+            unused = [self.one(more), *unused]
         by = tuple(i.name for i in self.inputs if i.dtype.is_float and i.name not in self.states)
         program = Program(
             tuple(self.inputs),
             tuple(self.lines),
-            tuple(dict.fromkeys(ends[-results:])),
+            tuple(dict.fromkeys(unused[-results:])),
             by if gradients else (),
             self.seed,
             tuple(self.states),

@@ -71,8 +71,8 @@ class Input(NamedTuple):
         any_size = rng.integers(least, most, self.shape, "i8", endpoint=True) >> rng.integers(
             0, 63, self.shape
         )
-        ends = rng.choice(np.array([least, least + 1, most - 1, most, 0, 1]), self.shape)
-        return cast(Array, np.where(rng.random(self.shape) < 0.25, ends, any_size))
+        extremes = rng.choice(np.array([least, least + 1, most - 1, most, 0, 1]), self.shape)
+        return cast(Array, np.where(rng.random(self.shape) < 0.25, extremes, any_size))
 
 
 def spell(dtype: dt.DType) -> str:
@@ -136,15 +136,15 @@ class Program:
 
     def prune(self) -> "Program":
         """The program without lines and inputs that no result needs."""
-        wanted = {*self.results, *self.states}
+        needed = {*self.results, *self.states}
         remaining: list[Line] = []
         for line in reversed(self.lines):
             # Draws stay, used or not: those after them depend on their number.
-            if line.name in wanted or "rand" in line.text:
+            if line.name in needed or "rand" in line.text:
                 remaining.append(line)
-                wanted |= {*line.uses}
-        inputs = tuple(i for i in self.inputs if i.name in wanted)
-        by = tuple(n for n in self.by if n in wanted)
+                needed |= {*line.uses}
+        inputs = tuple(i for i in self.inputs if i.name in needed)
+        by = tuple(n for n in self.by if n in needed)
         return replace(self, lines=tuple(remaining[::-1]), inputs=inputs or self.inputs[:1], by=by)
 
 

@@ -201,10 +201,10 @@ def description(body: str) -> str:
 def groups(pages: dict[str, str]) -> dict[str, list[str]]:
     """Return the names of the pages by group; each page is in one."""
     grouped = {group: [n for n in names.split() if n in pages] for group, names in GROUPS.items()}
-    known = {name for names in grouped.values() for name in names}
+    listed = {name for names in grouped.values() for name in names}
     inside = [n for n in pages if n.startswith("internals/")] + [n for n in ("contributing",) if n in pages]
     scripts = [n for n in pages if n.startswith(f"{EXAMPLES}/")]
-    more = [n for n in pages if n not in (*known, *inside, *scripts)]
+    more = [n for n in pages if n not in (*listed, *inside, *scripts)]
     return {**grouped, **({MORE: more} if more else {}), SCRIPTS: scripts, INSIDE: inside}
 
 
@@ -307,9 +307,9 @@ def doc_html(doc: str) -> str:
 
 def bases_html(bases: tuple[str, ...], classes: dict[str, str]) -> str:
     """Return the line of a class's bases, with links to those that have a page."""
-    known = {name: classes[name].removeprefix("reference/") for name in bases if name in classes}
+    links = {name: classes[name].removeprefix("reference/") for name in bases if name in classes}
     linked = [
-        f'<a href="{known[name]}"><code>{name}</code></a>' if name in known else f"<code>{name}</code>"
+        f'<a href="{links[name]}"><code>{name}</code></a>' if name in links else f"<code>{name}</code>"
         for name in bases
     ]
     return f"<p>Its methods are also those of {', '.join(linked)}.</p>" if linked else ""

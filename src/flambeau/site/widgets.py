@@ -179,8 +179,8 @@ def _scale(wish: str | None, value: ProgramValue, channels: int, call: str) -> W
         try:
             offset, by = ([255 * float(n) for n in part.split(",")] for part in wish.split("/"))
         except ValueError:
-            known = ", ".join(SCALES)
-            rule = f"pass {known}, or MEAN/DEVIATION of colours from 0 to 1, as in 0.1307/0.3081"
+            choices = ", ".join(SCALES)
+            rule = f"pass {choices}, or MEAN/DEVIATION of colours from 0 to 1, as in 0.1307/0.3081"
             raise FlambeauError(f"{call}: --scale {wish!r}: {rule}") from None
     if not {len(offset), len(by)} <= {1, channels} or 0 in by:
         raise FlambeauError(

@@ -22,8 +22,8 @@ def _byte_level(_: Row) -> Decode:
         raw = bytearray()
         for text in texts:
             # a token that was added has a text of its own
-            known = all(c in BYTE_OF for c in text)
-            raw += bytes(BYTE_OF[c] for c in text) if known else text.encode("utf-8", "replace")
+            is_bytes = all(c in BYTE_OF for c in text)
+            raw += bytes(BYTE_OF[c] for c in text) if is_bytes else text.encode("utf-8", "replace")
         return [raw.decode("utf-8", "replace")]
 
     return decode
@@ -99,8 +99,8 @@ def _bpe(row: Row) -> Decode:
     suffix = row.get("suffix", "</w>")
 
     def decode(texts: list[str]) -> list[str]:
-        ends = [" "] * (len(texts) - 1) + [""]
-        return [text.replace(suffix, end) for text, end in zip(texts, ends, strict=True)]
+        suffixes = [" "] * (len(texts) - 1) + [""]
+        return [text.replace(suffix, end) for text, end in zip(texts, suffixes, strict=True)]
 
     return decode
 

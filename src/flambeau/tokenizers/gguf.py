@@ -144,10 +144,10 @@ def json_of(metadata: Mapping[str, Any]) -> Rules:
     rules = MODELS[words.model](words)
     named = words.named()
     rules |= {"added_tokens": words.added(), "named_tokens": named}
-    begins, ends = _adds(words, named)
+    adds_begin, adds_end = _adds(words, named)
     rules["post_processor"] = {
         "type": "TemplateProcessing",
-        "single": [*begins, {"Sequence": {"id": "A"}}, *ends],
+        "single": [*adds_begin, {"Sequence": {"id": "A"}}, *adds_end],
         "special_tokens": {str(i): {"ids": [i]} for i in named.values()},
     }
     return rules
@@ -156,16 +156,16 @@ def json_of(metadata: Mapping[str, Any]) -> Rules:
 def _adds(words: GgufVocabulary, named: Mapping[str, int]) -> tuple[list[Any], list[Any]]:
     """Return the tokens before and after a text."""
     is_bert = words.model == "bert"
-    begins = words.model == "llama" or is_bert or words.metadata.get("tokenizer.ggml.pre") in BEGIN
-    begins, ends = (
+    adds_begin = words.model == "llama" or is_bert or words.metadata.get("tokenizer.ggml.pre") in BEGIN
+    adds_begin, adds_end = (
         words.get(f"add_{name}_token", bool, default)
-        for name, default in (("bos", begins), ("eos", words.model == "t5"))
+        for name, default in (("bos", adds_begin), ("eos", words.model == "t5"))
     )
     first = named.get("cls", named.get("bos")) if is_bert else named.get("bos")
     last = named.get("separator") if is_bert else named.get("eos")
-    ends = ends or is_bert
+    adds_end = adds_end or is_bert
     rows = [[{"SpecialToken": {"id": str(i)}}] if i is not None else [] for i in (first, last)]
-    return rows[0] if begins else [], rows[1] if ends else []
+    return rows[0] if adds_begin else [], rows[1] if adds_end else []
 
 
 def _byte_pairs(words: GgufVocabulary) -> Rules:

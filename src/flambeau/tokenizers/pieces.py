@@ -197,8 +197,8 @@ class WordPieces:
         at = 0
         while at < len(word):
             prefix = self.prefix if at else ""
-            ends = range(len(word), at, -1)
-            end = next((e for e in ends if prefix + word[at:e] in self.vocab), None)
+            end_positions = range(len(word), at, -1)
+            end = next((e for e in end_positions if prefix + word[at:e] in self.vocab), None)
             if end is None:
                 return unknown
             tokens.append(self.vocab[prefix + word[at:end]])

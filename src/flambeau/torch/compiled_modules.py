@@ -194,9 +194,9 @@ class TrainedModule:
         values = [*saved, *[tensors[i].detach() for i in plan.arguments]], [copies[i] for i in plan.params]
         flat = leaves(results)
         chosen = [flat[i] for i in plan.differentiable]
-        wanted = [t for t, need in zip(tensors, needs, strict=True) if need]
-        wanted += [params[i] for i in plan.wanted]
-        connected = Differentiated.apply(self, number, values, chosen, *wanted)
+        with_gradients = [t for t, need in zip(tensors, needs, strict=True) if need]
+        with_gradients += [params[i] for i in plan.wanted]
+        connected = Differentiated.apply(self, number, values, chosen, *with_gradients)
         for i, t in zip(plan.differentiable, connected, strict=True):
             flat[i] = t
         return like(results, flat)
@@ -246,20 +246,22 @@ class TrainedModule:
             return None, None
         # Nodes from here on belong to the backward pass: `_is_given` recognises them by their serial number.
         begin = next_serial()
-        ends = [flat[i].node for i in places]
+        result_nodes = [flat[i].node for i in places]
         # Placeholders of the results' gradients, which are known only when backward is called.
-        starts = [Node(OPS["buffer"], (), {}, n.shape, n.dtype, n.device) for n in ends]
-        pairs = [(n, Tensor(g)) for n, g in zip(ends, starts, strict=True)]
+        starts = [Node(OPS["buffer"], (), {}, n.shape, n.dtype, n.device) for n in result_nodes]
+        pairs = [(n, Tensor(g)) for n, g in zip(result_nodes, starts, strict=True)]
         gradients = walk(pairs, None, False)
         of_inputs = [gradients.pop(t.node.param, None) for t, need in zip(inputs, needs, strict=True) if need]
         numbered = {p.node.param: i for i, p in enumerate(params) if p.node.param is not None}
-        wanted = [(numbered[key], g) for key, g in gradients.items() if key in numbered]
+        parameter_gradients = [(numbered[key], g) for key, g in gradients.items() if key in numbered]
         arguments = [t.node for t in (*inside, *inputs)]
         builder = _Builder(arguments, [*own_nodes, *[c.node for c in copies]], starts, begin)
-        every = [*of_inputs, *[g for _, g in wanted]]
+        every = [*of_inputs, *[g for _, g in parameter_gradients]]
         builder.visit([g.node for g in every if g is not None])
         sizes = len(inside), len(params)
-        number = self._number_of(builder, tuple(i for i, _ in wanted), every, tuple(places), sizes)
+        number = self._number_of(
+            builder, tuple(i for i, _ in parameter_gradients), every, tuple(places), sizes
+        )
         detached = [r.detach() if isinstance(r, Tensor) else r for r in flat]
         return (like(results, detached), list(builder.kept.values())), number
 
@@ -269,12 +271,12 @@ class TrainedModule:
         inputs = [*b.kept, *b.arguments, *b.placeholders, *b.params]
         place = {node: i for i, node in enumerate([*inputs, *b.steps])}
         steps = tuple(_step_of(node, tuple(place[i] for i in inputs)) for node, inputs in b.steps.items())
-        ends = tuple(None if g is None else place[g.node] for g in every)
+        gradient_numbers = tuple(None if g is None else place[g.node] for g in every)
         # A tensor and its copy that requires gradients stand one after the other in both lists: the same
         # argument.
         arguments = tuple(i % sizes[0] for i in b.arguments.values())
         params = tuple(i % sizes[1] for i in b.params.values())
-        plan = BackwardPlan(arguments, params, wanted, steps, ends, places)
+        plan = BackwardPlan(arguments, params, wanted, steps, gradient_numbers, places)
         key = plan.key()
         if key not in self.numbers:
             self.numbers[key] = len(self.plans)

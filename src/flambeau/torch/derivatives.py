@@ -285,13 +285,13 @@ def backward_of(
 
     grad_tensors: the initial gradients. grad_variables: its older name.
     """
-    ends = _as_list(tensors)
-    starts = _as_list(grad_tensors if grad_tensors is not None else grad_variables or [None] * len(ends))
-    if len(starts) != len(ends):
+    roots = _as_list(tensors)
+    starts = _as_list(grad_tensors if grad_tensors is not None else grad_variables or [None] * len(roots))
+    if len(starts) != len(roots):
         rule = "pass a gradient, or None, for each tensor"
-        raise ValueError(f"backward({len(ends)} tensors, {len(starts)} grad_tensors): {rule}")
-    for i, (y, g) in enumerate(zip(ends, starts, strict=True)):
-        keep = True if i + 1 < len(ends) else retain_graph  # the tensors may share a graph
+        raise ValueError(f"backward({len(roots)} tensors, {len(starts)} grad_tensors): {rule}")
+    for i, (y, g) in enumerate(zip(roots, starts, strict=True)):
+        keep = True if i + 1 < len(roots) else retain_graph  # the tensors may share a graph
         y.backward(g, keep, create_graph, inputs)
 
 

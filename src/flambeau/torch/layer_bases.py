@@ -116,8 +116,8 @@ def _list_with_default(out_size: Any, defaults: list[int]) -> Any:
     """Sizes, with a default in the place of None."""
     if not is_list(out_size):
         return out_size  # as torch's does
-    ends = defaults[-len(out_size) :]
-    return [d if v is None else v for v, d in zip(out_size, ends, strict=True)]
+    last_defaults = defaults[-len(out_size) :]
+    return [d if v is None else v for v, d in zip(out_size, last_defaults, strict=True)]
 
 
 def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:

@@ -242,15 +242,15 @@ class TorchUnpickler(pickle.Unpickler):
     def base(self, stored: Any, kind: Any) -> Tensor:
         """A storage as a flat tensor, which its views share."""
         _, _, key, place, _ = stored
-        known = self.bases.get((key, kind.dtype.name))
-        if known is None:
+        cached = self.bases.get((key, kind.dtype.name))
+        if cached is None:
             raw = zip_archive.contents(*self.members(key))
             count = len(raw) // kind.size
             options = LoadOptions.of(self.place_of(place), False)
-            known = self.bases[key, kind.dtype.name] = tensor_of(
+            cached = self.bases[key, kind.dtype.name] = tensor_of(
                 f"storage {key}", raw, (count,), kind, options
             )
-        return known
+        return cached
 
     def rebuild(self, stored: Any, offset: int, size: Any, stride: Any, *rest: Any) -> Tensor:
         """A tensor of a storage with a dtype; rest: requires_grad, hooks."""

@@ -81,7 +81,7 @@ def add_param_group(self: Any, param_group: dict[str, Any]) -> None:
     if named := [p for p in params if is_tuple(p)]:
         param_group["param_names"] = [name for name, _ in named]
         params = [p for _, p in named]
-    known = {id(p) for group in self.param_groups for p in group["params"]}
+    existing = {id(p) for group in self.param_groups for p in group["params"]}
     for p in params:
         if not isinstance(p, Tensor):
             raise TypeError(
@@ -90,7 +90,7 @@ def add_param_group(self: Any, param_group: dict[str, Any]) -> None:
         if not p.is_leaf:
             rule = "is not a leaf: pass the tensors it was computed from, or a copy by detach()"
             raise ValueError(f"{type(self).__name__}([..., {describe(p)}]): it {rule}")
-        if id(p) in known:
+        if id(p) in existing:
             rule = "a tensor is passed twice: pass each once"
             raise ValueError(f"{type(self).__name__}([..., {describe(p)}]): {rule}")
     self.param_groups.append({**self.defaults, **param_group, "params": params})

@@ -37,11 +37,11 @@ def range_of(kind: type, name: str, value: Any) -> tuple[float, float]:
 
 def symmetric(kind: type, name: str, value: Any, counts: tuple[int, ...] = (2,)) -> tuple[float, ...]:
     """(-number, number) from one number, or (low, high) pairs; `counts` are the valid lengths."""
-    ends: tuple[float, ...] = numbers_of(value) if is_row(value) else (-value, value)
-    if len(ends) not in counts or any(a > b for a, b in zip(ends[::2], ends[1::2], strict=False)):
+    bounds: tuple[float, ...] = numbers_of(value) if is_row(value) else (-value, value)
+    if len(bounds) not in counts or any(a > b for a, b in zip(bounds[::2], bounds[1::2], strict=False)):
         rule = f"must be a number of at least 0, or {' or '.join(map(str, counts))} numbers in order"
         raise ValueError(f"{kind.__name__}({name}={value!r}): {rule}")
-    return ends
+    return bounds
 
 
 def interpolation_of(kind: type, value: Any) -> str:

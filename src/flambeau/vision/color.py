@@ -27,8 +27,8 @@ class ColorJitter(ImageTransform):
         self.brightness, self.contrast, self.saturation, self.hue = brightness, contrast, saturation, hue
         self._ranges: dict[str, tuple[float, float]] = {}
         for name, value in zip(JITTERS, (brightness, contrast, saturation, hue), strict=True):
-            if ends := _jitter_range(name, value):
-                self._ranges[name] = ends
+            if bounds := _jitter_range(name, value):
+                self._ranges[name] = bounds
 
     def draw(self, images: Images) -> dict[str, Any]:
         # always four draws, so that leaving out a jitter does not change the others
@@ -56,15 +56,15 @@ def _jitter_range(name: str, value: Any) -> tuple[float, float] | None:
     if value is None:
         return None
     is_pair = is_row(value)
-    ends: tuple[float, ...] = tuple(value) if is_pair else (max(center - value, low), center + value)
-    if len(ends) != 2 or not low <= ends[0] <= ends[1] <= high or (ends[1] < center and not is_pair):
+    bounds: tuple[float, ...] = tuple(value) if is_pair else (max(center - value, low), center + value)
+    if len(bounds) != 2 or not low <= bounds[0] <= bounds[1] <= high or (bounds[1] < center and not is_pair):
         span = (
             "from 0 to 0.5, or (low, high) in -0.5 to 0.5"
             if name == "hue"
             else "of at least 0, or (low, high)"
         )
         raise ValueError(f"ColorJitter({name}={value!r}): must be a number {span}")
-    return None if ends == (center, center) else (ends[0], ends[1])
+    return None if bounds == (center, center) else (bounds[0], bounds[1])
 
 
 def _repeat_gray(x: Tensor) -> Tensor:

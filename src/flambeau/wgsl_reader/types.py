@@ -80,8 +80,8 @@ def combine(*types: str) -> str:
         return ""
     elements = [element_of(t) if VECTOR.match(t) else t for t in types]
     # An abstract literal takes the type of the other operand; among literals, a float wins.
-    known = [e for e in elements if e not in RANKS]
-    element = known[0] if known else max(elements, key=RANKS.index)
+    concrete = [e for e in elements if e not in RANKS]
+    element = concrete[0] if concrete else max(elements, key=RANKS.index)
     return of_width(element, max(map(width_of, types)))
 
 
@@ -223,5 +223,5 @@ class Types:
         type = self.plain(f"{x.name}<{x.template}>" if x.template else x.name)
         if x.name in ("vec2", "vec3", "vec4") and not x.template:
             return of_width(element_of(combine(*arguments)) if arguments else "", int(x.name[-1]))
-        known = type in self.structs or "<" in type or type in ("f32", "f16", "i32", "u32", "bool")
-        return type if known else ""
+        is_type = type in self.structs or "<" in type or type in ("f32", "f16", "i32", "u32", "bool")
+        return type if is_type else ""

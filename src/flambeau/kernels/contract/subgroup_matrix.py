@@ -74,8 +74,8 @@ def precision_of(product: Product) -> str | None:
     dtypes = {product.a.dtype.short, product.b.dtype.short}
     if dtypes == {"f16"}:
         return "exact"
-    wanted = product.head.attrs.get("precision", "highest")
-    return wanted if dtypes == {"f32"} and wanted != "highest" else None
+    requested = product.head.attrs.get("precision", "highest")
+    return requested if dtypes == {"f32"} and requested != "highest" else None
 
 
 def memory(tile: GemmTile, precision: str) -> int:

@@ -274,10 +274,10 @@ def remove(module: Module, name: str) -> Module:
         rule = f"{type(module).__name__} has no pruned parameter of that name: check the name"
         raise ValueError(f"remove({name!r}): {rule}")
     method: Any = own_hooks(module, "forward_pre").pop(key).call
-    value, wanted = method.apply_mask(module), getattr(module, f"{name}_orig").requires_grad
+    value, requires_grad = method.apply_mask(module), getattr(module, f"{name}_orig").requires_grad
     for last in (name, f"{name}_orig", f"{name}_mask"):
         delattr(module, last)
-    module.register_parameter(name, Parameter(value.detach(), wanted))
+    module.register_parameter(name, Parameter(value.detach(), requires_grad))
     return module
 
 

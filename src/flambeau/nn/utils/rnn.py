@@ -173,11 +173,11 @@ def pad_sequence(
         rule = "needs at least one sequence and the side 'right' or 'left': pass these"
         raise ValueError(f"pad_sequence({len(tensors)} sequences, padding_side={padding_side!r}): {rule}")
     longest = max(len(x) for x in tensors)
-    ends = [(longest - len(x), 0) if padding_side == "left" else (0, longest - len(x)) for x in tensors]
+    pads = [(longest - len(x), 0) if padding_side == "left" else (0, longest - len(x)) for x in tensors]
     rows = [
         # pad takes the last dim's ends first: zeros for all dims but the first
         x.pad((*(0,) * (2 * (x.ndim - 1)), *end), "constant", padding_value)
-        for x, end in zip(tensors, ends, strict=True)
+        for x, end in zip(tensors, pads, strict=True)
     ]
     return stack(rows, 0 if batch_first else 1)
 

@@ -63,14 +63,14 @@ def causal_mask(
 ) -> Tensor | None:
     """Return the causal mask of n queries and m keys; query i is at position offset + i."""
     # A window of -1 is unbounded. Causality is a right window of 0, whatever right_window_size says.
-    ends = {"left": a.left_window_size, "right": 0 if a.is_causal else a.right_window_size}
-    if max(ends.values()) < 0:
+    window = {"left": a.left_window_size, "right": 0 if a.is_causal else a.right_window_size}
+    if max(window.values()) < 0:
         return None
     # ahead[i, j] = j - (offset + i): positive for keys after the query. [n, m], or [b, 1, n, m] if offset
     # is a tensor of [b, 1, 1, 1]
     ahead = Tensor.arange(m, device=device) - Tensor.arange(n, device=device).unsqueeze(1) - offset
-    left = ahead >= -ends["left"] if ends["left"] >= 0 else None
-    return intersect_masks(left, ahead <= ends["right"] if ends["right"] >= 0 else None)
+    left = ahead >= -window["left"] if window["left"] >= 0 else None
+    return intersect_masks(left, ahead <= window["right"] if window["right"] >= 0 else None)
 
 
 def _padded_mask(mask: Tensor, m: int) -> Tensor:
@@ -240,10 +240,10 @@ def attention(*inputs: Tensor, node: Any, **attributes: Any) -> tuple[Any, ...]:
 def flex_attention(q: Tensor, k: Tensor, v: Tensor, *, node: Any, **attributes: Any) -> Tensor:
     """Attention whose scores and weights subgraphs may modify. [b, h, n, d], [b, g, m, d] twice -> [b, h, n,
     d]"""
-    known = {"scale", "score_mod", "prob_mod", "softmax_precision"}
-    if attributes.keys() - known:
+    supported = {"scale", "score_mod", "prob_mod", "softmax_precision"}
+    if attributes.keys() - supported:
         raise TypeError(
-            f"has no attribute {min(attributes.keys() - known)!r}: it has {', '.join(sorted(known))}"
+            f"has no attribute {min(attributes.keys() - supported)!r}: it has {', '.join(sorted(supported))}"
         )
     scale = attributes.get("scale") or 1 / sqrt(q.shape[-1])
     precision = attributes.get("softmax_precision")
@@ -284,9 +284,9 @@ RULES = {
 def _check_rule(i: LinearInputs, rule: str, heads: tuple[int, int]) -> None:
     if rule not in RULES:
         raise ValueError(f"update_rule {rule!r} is unknown: use one of {', '.join(RULES)}")
-    for name, wanted, value in zip(("decay", "beta"), RULES[rule], (i.decay, i.beta), strict=True):
-        if wanted != (value is not None):
-            raise ValueError(f"update_rule {rule!r} {'needs' if wanted else 'takes no'} {name}")
+    for name, is_needed, value in zip(("decay", "beta"), RULES[rule], (i.decay, i.beta), strict=True):
+        if is_needed != (value is not None):
+            raise ValueError(f"update_rule {rule!r} {'needs' if is_needed else 'takes no'} {name}")
     if min(heads) < 1 or heads[0] % heads[1]:
         raise ValueError(f"{heads[0]} query heads are not a multiple of {heads[1]} key heads")
 
@@ -349,9 +349,9 @@ def rotary_embedding(
     flat = x.ndim == 3
     by_heads = split_heads(x, heads)
     # Rotary dims are pairs: the caches have one column for two of them. Dims after `dim` are not rotated.
-    wanted = (dim or by_heads.shape[-1]) // 2
-    if cos.shape[-1] != wanted or sin.shape != cos.shape:
-        raise ValueError(f"caches of {list(cos.shape)} and {list(sin.shape)}: rows need {wanted} elements")
+    half_size = (dim or by_heads.shape[-1]) // 2
+    if cos.shape[-1] != half_size or sin.shape != cos.shape:
+        raise ValueError(f"caches of {list(cos.shape)} and {list(sin.shape)}: rows need {half_size} elements")
     if places is not None:
         cos, sin = (t[places.long()] for t in (cos, sin))
     y = rotate_pairs(by_heads, cos.unsqueeze(1), sin.unsqueeze(1), bool(interleaved))

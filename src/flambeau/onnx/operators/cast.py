@@ -27,10 +27,10 @@ def cast_like(x: Any, like: Any, *, saturate: int = 1, round_mode: str = "up") -
 @operator("BitCast", arrays=True)
 def bit_cast(x: Any, *, to: int) -> Any:
     """Reinterpret the bits as another dtype of the same size."""
-    array, wanted = to_array(x), numpy_dtype(dtype_name_of(to))
-    if array.dtype == object or array.dtype.itemsize != wanted.itemsize:
+    array, target = to_array(x), numpy_dtype(dtype_name_of(to))
+    if array.dtype == object or array.dtype.itemsize != target.itemsize:
         raise ValueError(f"{dtype_name(x)} to {dtype_name_of(to)}: the dtypes differ in size")
-    return to_value(array.copy().view(wanted), place(x))
+    return to_value(array.copy().view(target), place(x))
 
 
 def dtype_name_of(code: Any) -> str:
@@ -54,22 +54,22 @@ def convert(x: Any, name: str, saturate: bool, round_mode: str) -> Any:
     """Cast an array to a dtype by name."""
     import numpy as np
 
-    wanted = numpy_dtype(name)
+    target = numpy_dtype(name)
     if x.dtype == object:
-        return parse_numbers(x, name, wanted)
+        return parse_numbers(x, name, target)
     if name == "string":
         return np.array([text(v) for v in x.reshape(-1)], object).reshape(x.shape)
     with np.errstate(all="ignore"):
         if name == "float8_e8m0fnu":
             return power_of_two(x.astype(np.float32), saturate, round_mode)
         if name.startswith("float8") and saturate:
-            return saturate_float8(x, name, wanted)
+            return saturate_float8(x, name, target)
         if name in ("int4", "uint4", "int2", "uint2"):
             # floats are truncated to int32; int8 is the storage type of ml_dtypes' small integers
-            return x.astype(np.int32).astype(np.int8).astype(wanted)
-        if x.dtype.kind == "V" and wanted.kind in "iub":  # ml_dtypes
-            return x.astype(np.float32).astype(wanted)
-        return x.astype(wanted)
+            return x.astype(np.int32).astype(np.int8).astype(target)
+        if x.dtype.kind == "V" and target.kind in "iub":  # ml_dtypes
+            return x.astype(np.float32).astype(target)
+        return x.astype(target)
 
 
 def text(value: Any) -> str:

@@ -41,8 +41,10 @@ def loop(count: Any, condition: Any, *states: Any, body: GraphDef, node: Any) ->
         values, scanned = results[: len(values)], results[len(values) :]
         rows.append(scanned)
         goes_on, k = truth(held.tolist()), k + 1
-    wanted = body.outputs[1 + len(states) :]
-    return *values, *[stack_runs([row[j] for row in rows], v, node.device) for j, v in enumerate(wanted)]
+    scan_outputs = body.outputs[1 + len(states) :]
+    return *values, *[
+        stack_runs([row[j] for row in rows], v, node.device) for j, v in enumerate(scan_outputs)
+    ]
 
 
 def stack_runs(parts: list[Tensor], wanted: ValueDef, device: Device, axis: int = 0) -> Any:
@@ -82,8 +84,8 @@ def scan(*inputs: Any, body: GraphDef, num_scan_inputs: int, node: Any, **how: A
     """Return the states after all steps, and the stacked outputs of each step; how: axes and directions."""
     # body: (states..., elements...) -> (states..., outputs...)
     states, scanned = list(inputs[: len(inputs) - num_scan_inputs]), inputs[len(inputs) - num_scan_inputs :]
-    wanted = body.outputs[len(states) :]
-    axes, backward, out_axes, out_backward = directions_of(how, len(scanned), len(wanted))
+    scan_outputs = body.outputs[len(states) :]
+    axes, backward, out_axes, out_backward = directions_of(how, len(scanned), len(scan_outputs))
     lengths = {x.shape[a] for x, a in zip(scanned, axes)}
     if len(lengths) != 1:
         raise ValueError(f"the scanned axes have sizes {sorted(lengths)}: they must be equal")
@@ -94,9 +96,9 @@ def scan(*inputs: Any, body: GraphDef, num_scan_inputs: int, node: Any, **how: A
         results = node.run(body, *states, *now)
         states, kept = results[: len(states)], results[len(states) :]
         rows.append(kept)
-    parts = [[row[j] for row in rows] for j in range(len(wanted))]
+    parts = [[row[j] for row in rows] for j in range(len(scan_outputs))]
     ordered = [list(reversed(p)) if back else p for p, back in zip(parts, out_backward)]
-    outputs = zip(ordered, wanted, out_axes)
+    outputs = zip(ordered, scan_outputs, out_axes)
     return *states, *[stack_runs(p, v, node.device, _axis(a, p, v)) for p, v, a in outputs]
 
 

@@ -49,17 +49,17 @@ def _transposed_pads(
     dim."""
     # Three ways: explicit pads cut both ends; output_shape, or SAME (size * stride), leaves the total to
     # cut.
-    wanted = spread(shape, len(full), 0, "output_shape")[-len(full) :] if shape else None
-    if wanted is None and not a.auto_pad.startswith("SAME"):
+    output_sizes = spread(shape, len(full), 0, "output_shape")[-len(full) :] if shape else None
+    if output_sizes is None and not a.auto_pad.startswith("SAME"):
         cuts = pairs_of(a.pads if a.auto_pad == "NOTSET" else None, len(full))
         return [(before, after - e) for (before, after), e in zip(cuts, extra, strict=True)]
-    if wanted is None:
+    if output_sizes is None:
         kernel = spread(a.kernel_shape, len(full), 1, "kernel_shape")
         dilations = spread(a.dilations, len(full), 1, "dilations")
         spans = [d * (k - 1) + 1 for d, k in zip(dilations, kernel, strict=True)]
-        wanted = [f - span + s for f, span, s in zip(full, spans, strides, strict=True)]
+        output_sizes = [f - span + s for f, span, s in zip(full, spans, strides, strict=True)]
     pairs: list[tuple[int, int]] = []
-    for f, e, n in zip(full, extra, wanted, strict=True):
+    for f, e, n in zip(full, extra, output_sizes, strict=True):
         # The spec's rule: SAME_UPPER puts an odd element at the end, every other auto_pad at the start.
         total = max(f + e - n, 0)
         before = total // 2 if a.auto_pad == "SAME_UPPER" else total - total // 2

@@ -63,9 +63,11 @@ def range_of(start: Tensor, limit: Tensor, delta: Tensor, *, stash_type: int = 1
 
 @operator("EyeLike")
 def eye_like(x: Tensor, *, dtype: int | None = None, k: int = 0) -> Tensor:
-    wanted = x.dtype if dtype is None else DTYPES[NAMES[dtype]]
+    target_dtype = x.dtype if dtype is None else DTYPES[NAMES[dtype]]
     rows = arange(x.shape[0], device=x.device).reshape(-1, 1) + k
-    return (rows == arange(x.shape[1], device=x.device)).to(device_for(wanted, x.device)).to(wanted)
+    return (
+        (rows == arange(x.shape[1], device=x.device)).to(device_for(target_dtype, x.device)).to(target_dtype)
+    )
 
 
 @operator("Trilu", numbers="k")

@@ -91,17 +91,17 @@ def lrn(x: Tensor, *, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: 
         raise ValueError(f"size {size}: takes a number above 0")
     # an even size has one more channel after than before
     before = (size - 1) // 2
-    ends = [min(n, x.shape[1]) for n in (before, size - 1 - before)]  # channels outside the tensor count as 0
-    squares = x.square().pad([*(0, 0) * (x.ndim - 2), *ends])
-    total = squares.tensor_unfold(1, 1 + sum(ends), 1).sum(-1)
+    pads = [min(n, x.shape[1]) for n in (before, size - 1 - before)]  # channels outside the tensor count as 0
+    squares = x.square().pad([*(0, 0) * (x.ndim - 2), *pads])
+    total = squares.tensor_unfold(1, 1 + sum(pads), 1).sum(-1)
     return x / (total * (alpha / size) + bias).pow(beta)
 
 
 def _to_stash_type(x: Tensor, stash_type: int) -> Tensor:
     """x in the dtype that the statistics are computed in: float32, or its own if that is wider."""
-    wanted = as_dtype(dtype_name_of(stash_type))
-    is_supported = wanted.on_gpu or x.device.kind == "cpu"
-    return x.to(wanted) if is_supported and wanted.rank > x.dtype.rank else x
+    stash_dtype = as_dtype(dtype_name_of(stash_type))
+    is_supported = stash_dtype.on_gpu or x.device.kind == "cpu"
+    return x.to(stash_dtype) if is_supported and stash_dtype.rank > x.dtype.rank else x
 
 
 @operator("LayerNormalization", since=17)

@@ -68,8 +68,8 @@ def _counts(x: Tensor, plain: tuple[Window, ...], spec: tuple[Window, ...], incl
     counts_of_all: Any = 1
     for i, (p, w, n) in enumerate(zip(plain, spec, x.shape[2:], strict=True)):
         # count_include_pad counts explicit padding, not the elements that ceil_mode adds
-        ends = (p.before, p.after) if include else (0, 0)
-        each = _taps_inside(n, w, w.positions(n), ends)
+        pads = (p.before, p.after) if include else (0, 0)
+        each = _taps_inside(n, w, w.positions(n), pads)
         if len(set(each)) == 1:
             counts_of_all = counts_of_all * each[0]
         else:
@@ -150,5 +150,5 @@ def max_unpool(
     y = flat.scatter(0, places.reshape(-1), x.reshape(-1)).reshape(*x.shape[:2], *size)
     if output_shape is None:
         return y
-    wanted = output_shape[-rank:]
-    return pad_ends(y, [(0, w - n) for w, n in zip(wanted, size, strict=True)])
+    output_sizes = output_shape[-rank:]
+    return pad_ends(y, [(0, w - n) for w, n in zip(output_sizes, size, strict=True)])

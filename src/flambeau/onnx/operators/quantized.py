@@ -52,9 +52,11 @@ def _reshape_along(t: Any, x: Tensor, a: QuantizeAttributes) -> Any:
 
 
 def _check_blocks(t: Tensor, x: Tensor, axis: int, size: int) -> None:
-    wanted = [*x.shape[:axis], -(-x.shape[axis] // size), *x.shape[axis + 1 :]]
-    if list(t.shape) != wanted:
-        raise ValueError(f"blocks of {size} of {list(x.shape)} need scales of {wanted}: got {list(t.shape)}")
+    expected_shape = [*x.shape[:axis], -(-x.shape[axis] // size), *x.shape[axis + 1 :]]
+    if list(t.shape) != expected_shape:
+        raise ValueError(
+            f"blocks of {size} of {list(x.shape)} need scales of {expected_shape}: got {list(t.shape)}"
+        )
 
 
 def round_to_integer(x: Tensor, zero: Any, name: str) -> Tensor:

@@ -120,11 +120,15 @@ def _check(i: RecurrentInputs, kind: str, a: RecurrentAttributes) -> int:
     directions = {"forward": 1, "reverse": 1, "bidirectional": 2}.get(a.direction)
     if directions is None:
         raise ValueError(f"direction {a.direction!r} is unknown: use forward, reverse or bidirectional")
-    wanted = (directions, GATES[kind] * i.r.shape[-1], i.r.shape[-1])
-    if i.x.ndim != 3 or tuple(i.r.shape) != wanted or tuple(i.w.shape) != (*wanted[:2], i.x.shape[-1]):
+    expected_shape = (directions, GATES[kind] * i.r.shape[-1], i.r.shape[-1])
+    if (
+        i.x.ndim != 3
+        or tuple(i.r.shape) != expected_shape
+        or tuple(i.w.shape) != (*expected_shape[:2], i.x.shape[-1])
+    ):
         raise ValueError(
             f"input {list(i.x.shape)}, W {list(i.w.shape)} and R {list(i.r.shape)} do not fit each other:"
-            f" with this hidden size and direction {a.direction} R is {list(wanted)}"
+            f" with this hidden size and direction {a.direction} R is {list(expected_shape)}"
         )
     return directions
 

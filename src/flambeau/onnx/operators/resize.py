@@ -207,9 +207,9 @@ def _check(a: ResizeAttributes) -> None:
         "coordinate_transformation_mode": tuple(COORDINATES),
         "keep_aspect_ratio_policy": ("stretch", "not_larger", "not_smaller"),
     }
-    for name, known in tables.items():
-        if getattr(a, name) not in known:
-            raise ValueError(f"{name} {getattr(a, name)!r} is unknown: use {', '.join(known)}")
+    for name, choices in tables.items():
+        if getattr(a, name) not in choices:
+            raise ValueError(f"{name} {getattr(a, name)!r} is unknown: use {', '.join(choices)}")
     if a.antialias and a.mode == "nearest":
         raise ValueError("antialias is for the modes linear and cubic, not for nearest")
 

@@ -108,8 +108,8 @@ def _bins(start: int, end: int, bins: int, n: int) -> list[tuple[int, int]]:
     """Return the start and end of each bin of a region's dim, clipped to the image."""
     # both ends of a region are inclusive
     size = max(end - start + 1, 1)
-    ends = [(floor(i * size / bins) + start, ceil((i + 1) * size / bins) + start) for i in range(bins)]
-    return [(min(max(a, 0), n), min(max(b, 0), n)) for a, b in ends]
+    bounds = [(floor(i * size / bins) + start, ceil((i + 1) * size / bins) + start) for i in range(bins)]
+    return [(min(max(a, 0), n), min(max(b, 0), n)) for a, b in bounds]
 
 
 @operator("MaxRoiPool", numbers="rois")

@@ -99,9 +99,9 @@ def transpose(x: Tensor, *, perm: Any = None) -> Tensor:
 def expand(x: Tensor, shape: Any) -> Tensor:
     # Broadcasts in both directions, unlike torch.expand: a 1 in `shape` keeps x's size.
     ndim = max(x.ndim, len(shape))
-    own, wanted = [1] * (ndim - x.ndim) + list(x.shape), [1] * (ndim - len(shape)) + list(shape)
-    both = [b if a == 1 else a for a, b in zip(own, wanted)]
-    if any(b not in (1, n) for b, n in zip(wanted, both)):
+    own, target = [1] * (ndim - x.ndim) + list(x.shape), [1] * (ndim - len(shape)) + list(shape)
+    both = [b if a == 1 else a for a, b in zip(own, target)]
+    if any(b not in (1, n) for b, n in zip(target, both)):
         raise ValueError(f"{list(x.shape)} to {list(shape)}: sizes must be equal or 1")
     return x.broadcast_to(tuple(both))
 
@@ -258,13 +258,13 @@ def _with_constant(x: Tensor, pads: Any, value: Any) -> Tensor:
 @operator("CenterCropPad", numbers="shape")
 def center_crop_pad(x: Tensor, shape: Any, *, axes: Any = None) -> Tensor:
     pads = [0] * (2 * x.ndim)
-    for axis, wanted in zip(range(x.ndim) if axes is None else axes, shape):
+    for axis, target_size in zip(range(x.ndim) if axes is None else axes, shape):
         axis %= x.ndim
         n = x.shape[axis]
         # floor for both: an odd element is cropped from, or added at, the end, as in the reference of ONNX.
-        before = (n - wanted) // 2 if wanted < n else (wanted - n) // 2
-        after = abs(wanted - n) - before
-        sign = 1 if wanted > n else -1
+        before = (n - target_size) // 2 if target_size < n else (target_size - n) // 2
+        after = abs(target_size - n) - before
+        sign = 1 if target_size > n else -1
         pads[axis], pads[axis + x.ndim] = sign * before, sign * after
     return pad_or_crop(x, pads, "constant", 0)
 

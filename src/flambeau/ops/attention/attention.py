@@ -226,8 +226,8 @@ def _grad_by_ops(
     dk = (z.transpose(-1, -2) @ q1).sum(1) * scale
     dq = (z @ k1).reshape(*q.shape) * scale
     grads = [x.to(dtype) for x in (dq, dk, dv)]
-    wanted = bias is not None and bias.requires_grad
-    return grads, by_bias.reshape(-1, attrs["heads"], *by_bias.shape[-2:]) if wanted else None
+    needs_bias_grad = bias is not None and bias.requires_grad
+    return grads, by_bias.reshape(-1, attrs["heads"], *by_bias.shape[-2:]) if needs_bias_grad else None
 
 
 def _gradient_reference(at: int) -> Reference:

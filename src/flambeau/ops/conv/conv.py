@@ -184,7 +184,7 @@ def _convolve_flipped(
 def _pad_dims(x: Tensor, before: list[int], after: list[int]) -> tuple[Tensor, tuple[int, ...]]:
     """x with zeros at both ends of the dims from the third, or cuts if negative; the zeros that both ends
     have in common are returned as a convolution's padding."""
-    shared = tuple(max(min(ends), 0) for ends in zip(before, after, strict=True))
+    shared = tuple(max(min(pads), 0) for pads in zip(before, after, strict=True))
     rest = [(0, 0, *(e - b for e, b in zip(end, shared, strict=True))) for end in (before, after)]
     return x._pad(*rest) if any(map(any, rest)) else x, shared
 

@@ -360,11 +360,13 @@ def _unpooled_size(
     size = tuple((n - 1) * s - 2 * p + k for n, k, s, p in each)
     if output_size is None:
         return size
-    wanted = pair(output_size, nd) if isinstance(output_size, int) else tuple(output_size)[-nd:]
+    output_sizes = pair(output_size, nd) if isinstance(output_size, int) else tuple(output_size)[-nd:]
     # Several input sizes give the same windows: they differ by less than a stride.
-    if any(abs(o - n) >= s for o, n, s in zip(wanted, size, stride, strict=True)):
-        raise ValueError(f"output_size {list(wanted)} differs by more than the stride from {list(size)}")
-    return wanted
+    if any(abs(o - n) >= s for o, n, s in zip(output_sizes, size, stride, strict=True)):
+        raise ValueError(
+            f"output_size {list(output_sizes)} differs by more than the stride from {list(size)}"
+        )
+    return output_sizes
 
 
 @composite(grad=lambda g, y, x, index, size: [gather_known(g, -1, index), None])

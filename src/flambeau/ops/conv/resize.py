@@ -191,8 +191,8 @@ def _most_outputs(line: ResizedDim, kind: Kind) -> int:
     low, top = kind.before - kind.taps + 1, kind.before  # the reach of the taps
     inner = -(-kind.taps * line.d // line.a) + 1
     # Taps before the first input count for it: all outputs with a floor up to `top`. Likewise at the end.
-    ends = (min(first(top + 1), line.o), line.o - first(line.n - 1 + low))
-    return max(1, min(max(inner, *ends), line.o))
+    edge_counts = (min(first(top + 1), line.o), line.o - first(line.n - 1 + low))
+    return max(1, min(max(inner, *edge_counts), line.o))
 
 
 def _back_grad(g: Tensor, y: Tensor, x: Tensor, dim: int, line: ResizedDim) -> list[Tensor | None]:

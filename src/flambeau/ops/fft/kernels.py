@@ -144,8 +144,8 @@ def _lines(n: int, inner: int, count: int) -> int:
     """The lines that a workgroup transforms, a power of two."""
     # Lines side by side: as many as fill a memory transaction. Lines one after another: enough for CELLS
     # numbers.
-    wanted = max(CELLS // n, 1) if inner == 1 else max(min(COLUMNS, MOST // n), CELLS // n, 1)
-    lines = 1 << (min(wanted, MOST // n).bit_length() - 1)
+    lines_per_group = max(CELLS // n, 1) if inner == 1 else max(min(COLUMNS, MOST // n), CELLS // n, 1)
+    lines = 1 << (min(lines_per_group, MOST // n).bit_length() - 1)
     return min(lines, 1 << (count - 1).bit_length())
 
 

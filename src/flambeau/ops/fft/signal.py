@@ -308,14 +308,14 @@ def _pad_ends(x: Tensor, by: int, mode: str) -> Tensor:
         if by >= n:
             raise ValueError(f"{n} samples are too few to reflect {by}: use pad_mode='constant'")
         # the end itself isn't repeated
-        ends = x.narrow(-1, 1, by).flip(-1), x.narrow(-1, n - 1 - by, by).flip(-1)
+        mirrored = x.narrow(-1, 1, by).flip(-1), x.narrow(-1, n - 1 - by, by).flip(-1)
     elif mode == "circular":
-        ends = x.narrow(-1, n - by, by), x.narrow(-1, 0, by)
+        mirrored = x.narrow(-1, n - by, by), x.narrow(-1, 0, by)
     elif mode == "replicate":
-        ends = (x.narrow(-1, i, 1).expand(*x.shape[:-1], by) for i in (0, n - 1))
+        mirrored = (x.narrow(-1, i, 1).expand(*x.shape[:-1], by) for i in (0, n - 1))
     else:
         raise ValueError(f"pad_mode={mode!r} is not 'constant', 'reflect', 'replicate' or 'circular'")
-    before, after = ends
+    before, after = mirrored
     return cat([before, x, after], -1) if by else x
 
 

@@ -176,13 +176,13 @@ def histogramdd(
     """
     d = input.shape[-1] if input.ndim > 1 else 0
     each = list(bins) if isinstance(bins, tuple | list) else [bins] * d
-    ends = [None] * d if range is None else list(zip(range[::2], range[1::2], strict=False))
-    if not d or len(each) != d or len(ends) != d or len(range or ()) % 2:
+    ranges = [None] * d if range is None else list(zip(range[::2], range[1::2], strict=False))
+    if not d or len(each) != d or len(ranges) != d or len(range or ()) % 2:
         rule = "takes points [..., d], and for each of the d dims bins, a low and a high end"
         raise ValueError(f"{rule}: pass as many")
     x = as_float(input.detach()).reshape(-1, d)
     columns = [x[:, i] for i in _range_of(d)]
-    grid = [_edges(c, b, e) for c, b, e in zip(columns, each, ends, strict=True)]
+    grid = [_edges(c, b, e) for c, b, e in zip(columns, each, ranges, strict=True)]
     sizes = [edges.shape[0] - 1 for edges in grid]
     if min(sizes) < 1 or any(edges.ndim != 1 for edges in grid):
         raise ValueError("bins must be positive numbers, or at least 2 sorted edges for each dim")

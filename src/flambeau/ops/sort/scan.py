@@ -369,8 +369,8 @@ def diff(
         raise ValueError("takes at least 1 dim: reshape the 0-d tensor")
     if n == 0:
         return x
-    ends = [part for part in (prepend, input, append) if part is not None]
-    x = cat(ends, d) if len(ends) > 1 else x
+    pieces = [part for part in (prepend, input, append) if part is not None]
+    x = cat(pieces, d) if len(pieces) > 1 else x
     # After as many differences as elements nothing is left.
     for _ in range(min(n, x.shape[d])):
         m = x.shape[d] - 1
