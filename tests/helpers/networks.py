@@ -69,6 +69,16 @@ DECODERS = {  # by name: what config.json holds, and the class of transformers
         LLAMA | {"model_type": "smollm3", "no_rope_layers": [1, 0], "rope_parameters": SMOL},
         "SmolLM3ForCausalLM",
     ),
+    "gemma2": (
+        LLAMA | {"model_type": "gemma2", "sliding_window": 4, "query_pre_attn_scalar": 8,
+                 "attn_logit_softcapping": 2.0, "final_logit_softcapping": 3.0, "tie_word_embeddings": True},
+        "Gemma2ForCausalLM",
+    ),
+    "qwen2_moe": (
+        LLAMA | {"model_type": "qwen2_moe", "num_experts": 4, "num_experts_per_tok": 2, "head_dim": 6,
+                 "moe_intermediate_size": 16, "shared_expert_intermediate_size": 20},
+        "Qwen2MoeForCausalLM",
+    ),
     "t5": (T5, "T5ForConditionalGeneration"),
     "t5 v1.1": (
         T5 | {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False},

@@ -10,6 +10,7 @@ from helpers.networks import BERT, CASES, DECODERS, IDS, MASK, OURS, PLAIN, SOUN
 import flambeau as fb
 from flambeau import models
 from flambeau.models.benchmarked import GPT2_SMALL  # the sizes of the checkpoint
+from flambeau.models.llama import FAMILIES
 
 GIVEN = tomllib.loads(Path(__file__).with_name("logits.toml").read_text(encoding="utf-8"))
 PARAMETERS = {  # of the public checkpoints, as their libraries count them
@@ -137,7 +138,7 @@ ERRORS = {
     "LlamaConfig: vocab_size is missing; hidden_size is missing; intermediate_size is"
     " missing; num_hidden_layers is missing; num_attention_heads is missing: use"
     " a config.json of this kind of network": (lambda: models.LlamaForCausalLM({})),
-    "model_type 'gemma': unknown: one of llama, mistral, qwen2, qwen3, smollm3": (
+    f"model_type 'gemma': unknown: one of {', '.join(FAMILIES)}": (
         lambda: models.LlamaForCausalLM(DECODERS["llama"][0] | {"model_type": "gemma"})
     ),
     "rope_type 'yarn': unknown: one of default, linear, llama3": (

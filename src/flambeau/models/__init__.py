@@ -11,6 +11,7 @@ PUBLIC = {  # module: its public names
     "efficientnet": "EfficientNet",
     "generation": "Decoder Sampling generate",
     "gpt2": "GPT2Config GPT2LMHeadModel",
+    "gpt_neox": "GPTNeoXConfig GPTNeoXForCausalLM",
     "llama": "LlamaConfig LlamaForCausalLM",
     "mobilenet": "MobileNetV2 MobileNetV3 mobilenet_v2 mobilenet_v3_large mobilenet_v3_small",
     "pretrained": "from_pretrained load_weights",

@@ -104,15 +104,64 @@ def _scale_positions(config: Config, source: GgufSource) -> None:
 
 
 def _finish_llama(config: Config, source: GgufSource) -> None:
+    if config.get("num_experts"):
+        config["model_type"] = "mixtral"
+    if config["model_type"] == "phi3":  # a part of the features may be rotated
+        wide = config.get("hidden_size", 0) // max(config.get("num_attention_heads", 1), 1)
+        if (rotated := source.get("rope.dimension_count")) is not None and wide:
+            config["partial_rotary_factor"] = rotated / wide
+        return
     # rotary features of a head are all of them in these families
     if "head_dim" not in config and (features := source.get("rope.dimension_count")) is not None:
         config["head_dim"] = features
 
 
+def _finish_experts(config: Config, source: GgufSource) -> None:
+    config["norm_topk_prob"] = source.get("expert_weights_norm") or config["model_type"] == "qwen3_moe"
+
+
+def _finish_gemma(config: Config, source: GgufSource) -> None:
+    # llama.cpp has no entries for these: 27B models scale by features of the whole width for each head
+    heads, layers = config.get("num_attention_heads", 1), config.get("num_hidden_layers")
+    features = config.get("head_dim", 256)
+    is_largest = layers == (46 if config["model_type"] == "gemma2" else 62)
+    config["query_pre_attn_scalar"] = config.get("hidden_size", 0) // heads if is_largest else features
+    if config["model_type"] == "gemma3_text":
+        config.pop("attn_logit_softcapping", None)
+
+
+def _finish_neox(config: Config, source: GgufSource) -> None:
+    wide = config.get("hidden_size", 0) // max(config.get("num_attention_heads", 1), 1)
+    if (rotated := source.get("rope.dimension_count")) is not None and wide:
+        config["rotary_pct"] = rotated / wide
+    config["rotary_emb_base"] = config.pop("rope_theta", 10000.0)
+    config["tie_word_embeddings"] = False
+
+
+EXPERTS = COMMON | {
+    "expert_count": "num_experts",
+    "expert_used_count": "num_experts_per_tok",
+    "expert_feed_forward_length": "moe_intermediate_size",
+    "expert_shared_feed_forward_length": "shared_expert_intermediate_size",
+}
+GEMMA = COMMON | {
+    "attn_logit_softcapping": "attn_logit_softcapping",
+    "final_logit_softcapping": "final_logit_softcapping",
+}
+NEOX = COMMON | {
+    "attention.layer_norm_epsilon": "layer_norm_eps",
+    "use_parallel_residual": "use_parallel_residual",
+}
 ARCHITECTURES: dict[str, Architecture] = {
     "gpt2": Architecture("gpt2", GPT2),
-    "llama": Architecture("llama", finish=_finish_llama),
+    "llama": Architecture("llama", EXPERTS, _finish_llama),
+    "gptneox": Architecture("gpt_neox", NEOX, _finish_neox),
     "mistral3": Architecture("mistral"),
+    "gemma2": Architecture("gemma2", GEMMA, _finish_gemma),
+    "gemma3": Architecture("gemma3_text", GEMMA, _finish_gemma),
+    "phi3": Architecture("phi3", finish=_finish_llama),
+    "qwen2moe": Architecture("qwen2_moe", EXPERTS, _finish_experts),
+    "qwen3moe": Architecture("qwen3_moe", EXPERTS, _finish_experts),
     "qwen2": Architecture("qwen2"),
     "qwen3": Architecture("qwen3"),
 }

@@ -106,8 +106,14 @@ class Past(nn.Module):
     ) -> Tensor:
         """Append the keys and values of layer `at`, and attend to all tokens so far. Layers come in order.
         [batch, g, n, features], [batch, heads, n, features] twice -> [batch, g, n, features]"""
+        start = self.append(at, key, value)[2]
+        return self.layers[at].attend(query, start, mask, scale=scale)
+
+    def append(self, at: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Append the keys and values of layer `at`. Layers come in order. [batch, heads, n, features] twice
+        -> all keys, all values, and the position of the first new one"""
         layer, start = self.layers[at], self.count()
         layer.write(key, value, start)
         if at == len(self.layers) - 1:  # the layers share the counter
             layer.count.assign_(start + key.shape[-2])
-        return layer.attend(query, start, mask, scale=scale)
+        return layer.keys, layer.values, start

@@ -20,6 +20,7 @@ from .bert import BertModel
 from .convnext import ConvNeXt, ConvNeXtFile
 from .gguf import config_of, ends_of, find_model, gguf_file, source_of
 from .gpt2 import GPT2LMHeadModel
+from .gpt_neox import GPTNeoXForCausalLM
 from .llama import FAMILIES, LlamaForCausalLM
 from .registry import build_network
 from .settings import settings
@@ -51,6 +52,7 @@ KINDS: dict[str, Any] = {  # by model_type
     "bert": BertModel,
     "convnext": _convnext,
     "gpt2": GPT2LMHeadModel,
+    "gpt_neox": GPTNeoXForCausalLM,
     "t5": T5ForConditionalGeneration,
     "vit": _vit,
     "whisper": WhisperEncoder,

@@ -73,7 +73,7 @@ def _problems_of(field: Any, value: Any) -> list[str]:
     kind = field.type
     # int | None -> (int, NoneType); list[int] -> list
     kinds = tuple(get_origin(k) or k for k in (get_args(kind) if isinstance(kind, UnionType) else (kind,)))
-    fits = isinstance(value, kinds) or (kind is float and isinstance(value, int))
+    fits = isinstance(value, kinds) or (float in kinds and isinstance(value, int))
     # bool is a subclass of int in Python, but true is not a size
     if not fits or (isinstance(value, bool) and bool not in kinds):
         return [f"{field.name} is {value!r}, not {getattr(kind, '__name__', kind)}"]
