@@ -125,6 +125,8 @@ def test_words_are_checked():
     words = fb.zeros(9, dtype=fb.uint32, device="cpu")
     with pytest.raises(ValueError, match=r"32 elements need 5 words: got \[4\]"):
         words[:4]._decode_blocks("q4_0", (1, 32))
+    with pytest.raises(TypeError, match=r"takes uint32 words: cast with .to\(flambeau.uint32\)"):
+        words.view(dtype=fb.uint8)._decode_blocks("q4_0", (1, 32))
     with pytest.raises(ValueError, match="rows of 16 elements are no multiple of a block of 32"):
         words._decode_blocks("q4_0", (2, 16))
     with pytest.raises(ValueError, match="rows have 32 elements"):

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+import flambeau as fb
 from flambeau.ops.blocks import decode_numpy
 
 from .row import COMPOSED, OPS, In, Row
@@ -38,7 +39,7 @@ def product(x, w, b, bits, block):
 
 def decoded(words, form, shape):
     """The numbers of blocks; the mask makes all bits that may be a scale finite."""
-    return OPS["_decode_blocks"](words & 0x3BFF3BFF, form, shape)
+    return OPS["_decode_blocks"](words.to(fb.uint32) & 0x3BFF3BFF, form, shape)
 
 
 def numbers_of(words, form, shape):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..core.shape import Shape
 
 Bytes = Any  # a NumPy array of uint8, [blocks, bytes]
+TAKES_WORDS = "takes uint32 words: cast with .to(flambeau.uint32)"
 Numbers = Any  # a NumPy array of float32, [blocks, elements]
 
 DECODERS: dict[str, Callable[[Bytes], Numbers]] = {}
@@ -128,6 +129,8 @@ def _decoded_shape(words: Shape, form: str, first: int, shape: Shape) -> Shape:
 
 
 def _decoded_dtype(words: dt.DType, **_: Any) -> dt.DType:
+    if words is not dt.uint32:
+        raise TypeError(TAKES_WORDS)
     return dt.float32
 
 
@@ -140,7 +143,9 @@ def _reference(xp: Any, words: Any, form: str, first: int, shape: Shape) -> Any:
 
 
 class BlockDecoding(Family):
-    @kernel("decode", shape=_decoded_shape, dtype=_decoded_dtype, xp=_reference, dtypes="u")
+    @kernel(
+        "decode", shape=_decoded_shape, dtype=_decoded_dtype, xp=_reference, dtypes="u", refusal=TAKES_WORDS
+    )
     def _decode_blocks(self: Any, form: str, shape: Shape, first: int = 0) -> Prepared:
         """The float32 numbers of blocks, from element `first` on. uint32 [words] -> shape
 
