@@ -7,6 +7,7 @@ import pydoc
 import re
 import textwrap
 from enum import Enum
+from typing import Any
 
 import pytest
 from helpers import distributed_calls
@@ -169,6 +170,75 @@ def test_every_option_is_a_parameter():
         )
     assert sorted(loose) == sorted(" ".join(ANY_NAME.values()).split())
     assert sorted(methods) == sorted(" ".join(ANY_NAME_METHODS.values()).split())
+
+
+# Public parameters of type Any, with the reason: rows may only go.
+ANY_TYPE = {
+    "data of any library or form": """
+        Columns columns; DataLoader dataset; as_tensor data; default_convert data; from_dlpack
+        ext_tensor; from_numpy ndarray; Tensor.new_tensor data; tensor data; is_tensor obj; Mapped.apply
+        value; TableEncoder.dataset rows; TableEncoder.fit rows; TableEncoder.forward rows; assert_close
+        actual; assert_close expected; check_close got; check_close want; RemoteDevice.take payload;
+        RemoteDevice.write data; load path_or_bytes; export example; save_program example_inputs;
+        generate input_ids; Decoder.generate input_ids; Decoder.stream input_ids; BlockWeight rows""",
+    "tensors in containers of any depth": """
+        GradScaler.scale outputs; Tensor.backward inputs; backward gradient; backward inputs; backward
+        loss; grad grad_outputs; hvp primals; hvp tangents; save obj; save_torch obj; all_gather_object
+        obj; functional_call args; functional_call parameter_and_buffer_dicts; Gradients loss""",
+    "images of PIL, of NumPy or tensors, and what a transform draws for them": """
+        Compose.stages params; Compose.transform images; Compose.transform params;
+        ImageTransform.make_params images; ImageTransform.transform images; ImageTransform.transform
+        params""",
+    "any value of the user's": """
+        Gradients.get default; ParameterDict.fromkeys default; ParameterDict.get default;
+        ParameterDict.setdefault default; ParameterDict.update values; ParameterList.append value;
+        Metric.add_state default; Categorify.change learned; DateParts.change learned;
+        FillMissing.change learned; Normalize.change learned; TableEncoder.set_extra_state state;
+        TabularModel.set_extra_state state; Function.backward ctx; Function.jvp ctx; Function.vjp ctx;
+        Function.setup_context ctx; Function.setup_context output; Function.vmap info; Function.vmap
+        in_dims; ModuleDict.forward input; ModuleList.forward input; Sequential.forward input;
+        slice_assign key""",
+    "accepted and ignored, as PyTorch's": """
+        Distribution.expand _instance; Multinomial.expand _instance; Module.to memory_format;
+        OnnxModel.to memory_format; SyncBatchNorm process_group; SyncBatchNorm.convert_sync_batchnorm
+        process_group; init_process_group device_id; init_process_group pg_options; new_group device_id;
+        new_group pg_options""",
+    "any object with certain methods": """
+        DataLoader multiprocessing_context; DiLoCo optimizer; DistributedOptimizer model;
+        DistributedOptimizer optimizer; wrap model; wrap optimizer; Learner optimizer; LogCalls run;
+        functional_call module; fuse_conv_bn_eval bn; fuse_conv_bn_eval conv; fuse_linear_bn_eval bn;
+        fuse_linear_bn_eval linear; check_op op; device type; Tensor node; ResNet block; Chat model;
+        generate tokenizer""",
+    "several kinds that the docstring names": """
+        Sampling eos_token_id; generate eos_token_id; generate pad_token_id; LinearCrossEntropyLoss
+        options; linear_cross_entropy options; LpLoss dim; TransformerDecoderLayer activation;
+        TransformerDecoderLayer dropout; TransformerEncoderLayer activation; TransformerEncoderLayer
+        dropout; normal std; polygamma n; save_gguf quantize; Decoder.ends eos_token_id;
+        BlockWeight.take_rows order""",
+}
+
+
+def untyped_parameters(name: str, entry) -> list[str]:
+    try:
+        parameters = inspect.signature(docs.called(entry)).parameters.values()
+    except ValueError:  # exceptions
+        return []
+    several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [f"{name} {p.name}" for p in parameters if p.annotation in (Any, "Any") and p.kind not in several]
+
+
+def test_public_parameters_have_types():
+    loose: set[str] = set()
+    for module in docs.MODULES:
+        for name, entry in called(module).items():
+            loose |= {*untyped_parameters(name, entry)}
+            own = vars(entry) if isinstance(entry, type) else {}
+            methods = {n: getattr(f, "__func__", f) for n, f in own.items() if n[0] != "_"}
+            for n, f in methods.items():
+                loose |= {*untyped_parameters(f"{name}.{n}", f)} if inspect.isfunction(f) else set()
+    reasons = {reason: {" ".join(x.split()) for x in rows.split(";")} for reason, rows in ANY_TYPE.items()}
+    print(*(f"{len(rows)} parameters: {reason}" for reason, rows in reasons.items()), sep="\n")
+    assert sorted(loose) == sorted(set().union(*reasons.values())), "give each a type"
 
 
 @pytest.mark.parametrize("module", docs.MODULES)

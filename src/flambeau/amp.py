@@ -1,7 +1,7 @@
 """Mixed precision under PyTorch's names: autocast, and a scale that keeps 16-bit gradients in range."""
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeGuard, cast
+from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 from .autodiff.backward import Gradients
 from .core.autocast import autocast, get_autocast_dtype, is_autocast_enabled, kind_of
@@ -15,6 +15,9 @@ from .ops.join import stack
 from .runtime.exchange import add_up, transfer
 from .runtime.run import realize
 from .tensor import Tensor
+
+if TYPE_CHECKING:
+    from .optim.optimizer import Optimizer
 
 UNSEEN, FINITE, INFINITE = -1, 0, 1  # what unscale_ found since the last update; the maximum counts
 OPTIONS = ("growth_factor", "backoff_factor", "growth_interval")
@@ -109,7 +112,7 @@ class GradScaler:
             # one infinity in any optimiser's gradients counts for the update
             self._status.assign_(self._status.maximum(found_inf.where(INFINITE, FINITE)))
 
-    def step(self, optimizer: Any, grads: Gradients, *args: Any, **kwargs: Any) -> Any:
+    def step(self, optimizer: "Optimizer", grads: Gradients, *args: Any, **kwargs: Any) -> Any:
         """optimizer.step(grads); if a gradient is not finite, nothing changes.
 
         TypeError if `grads` is a function, since an optimizer evaluates it several times and each result
@@ -119,7 +122,7 @@ class GradScaler:
             self.unscale_(grads)
         return optimizer.step(grads, *args, **kwargs)
 
-    def update(self, new_scale: Any = None) -> None:
+    def update(self, new_scale: float | Tensor | None = None) -> None:
         """Compute the next scale, after the steps of all optimisers; or set it to a number or a tensor.
 
         If nothing was unscaled since the last call, the scale stays.

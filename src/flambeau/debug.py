@@ -9,7 +9,7 @@ from functools import partial
 from math import inf
 from threading import get_ident
 from types import CodeType, FrameType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .autodiff.backward import slopes
 from .codegen.render import render
@@ -29,6 +29,9 @@ from .ops.random import get_rng_state, set_rng_state
 from .runtime import run, state
 from .tensor import Tensor
 
+if TYPE_CHECKING:
+    from .nn.module import Module
+
 INSIDE = tuple(f"{CODE}{name}{os.sep}" for name in ("nn", "models"))  # our files whose lines help a user
 SLOPES: CodeType = slopes.__code__
 
@@ -37,7 +40,7 @@ class made_at:
     """A context that records the Python line and the layer of `model` for each node that this thread makes:
     `get(node)` returns them, and `y.wgsl()` shows the lines above each kernel. Calls are slower in it."""
 
-    def __init__(self, model: Any = None):
+    def __init__(self, model: "Module | None" = None):
         modules = () if model is None else model.named_modules()
         self._names = {id(m): name for name, m in modules if name}
         self._lines: dict[int, str] = {}
@@ -196,7 +199,7 @@ class Drift(list[Drifted]):
 
 
 def drift(
-    fn: Callable[..., Any], *args: Any, dtype: DTypeLike = float16, model: Any = None, **kw: Any
+    fn: Callable[..., Any], *args: Any, dtype: DTypeLike = float16, model: "Module | None" = None, **kw: Any
 ) -> Drift:
     """Call a function in float32 and under autocast, and compare the value of every operation, by layer; if
     it returns one number, also the gradients of the parameters. Waits once for all results.
@@ -205,11 +208,11 @@ def drift(
     which defaults to `fn` if that is a module. ValueError if the function makes other operations under
     autocast.
     """
-    model = fn if model is None and hasattr(fn, "named_modules") else model
+    watched: Any = fn if model is None and hasattr(fn, "named_modules") else model
     before = get_rng_state()
-    wide = _values_of_call(fn, args, kw, in_full(), model)
+    wide = _values_of_call(fn, args, kw, in_full(), watched)
     set_rng_state(before)
-    low = _values_of_call(fn, args, kw, autocast(dtype=dtype), model)
+    low = _values_of_call(fn, args, kw, autocast(dtype=dtype), watched)
     # both calls must perform the same operations, else values can't be paired
     if [v[:2] for v in wide] != [v[:2] for v in low]:
         rule = "it runs other operations under autocast: make it independent of dtypes"
@@ -240,7 +243,7 @@ def _compare(low: Tensor, wide: Tensor) -> Tensor:
 
 
 def _values_of_call(
-    fn: Callable[..., Any], args: tuple[Any, ...], kw: dict[str, Any], precision: Any, model: Any
+    fn: Callable[..., Any], args: tuple[Any, ...], kw: dict[str, Any], precision: Any, model: "Module | None"
 ) -> list[tuple[str, str, Tensor]]:
     """(layer, operation, result) of every operation with a float result, and those of gradients."""
     values: list[tuple[str, str, Tensor]] = []
@@ -266,7 +269,7 @@ def _values_of_call(
 
 
 @contextmanager
-def _track_layers(model: Any, inside: list[str]) -> Generator[None]:
+def _track_layers(model: "Module | None", inside: list[str]) -> Generator[None]:
     """Track the names of the running layers, the innermost last."""
 
     def enter(name: str, *_: Any) -> None:

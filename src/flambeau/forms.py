@@ -1,7 +1,7 @@
 """PyTorch's functions that are methods, settings or other functions here; imported on first use."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -204,7 +204,12 @@ def from_file(filename: Any, shared: bool | None = None, size: int = 0, *, dtype
 
 
 def as_strided_copy(
-    input: Tensor, size: Any, stride: Any, storage_offset: int | None = None, *, out: Tensor | None = None
+    input: Tensor,
+    size: Sequence[int],
+    stride: Sequence[int],
+    storage_offset: int | None = None,
+    *,
+    out: Tensor | None = None,
 ) -> Tensor:
     """A copy of the elements that as_strided selects, or out with these values. -> [*size]"""
     args = (input, size, stride, storage_offset)
@@ -213,8 +218,8 @@ def as_strided_copy(
 
 @without_effect
 def empty_strided(
-    size: Any,
-    stride: Any,
+    size: Sequence[int],
+    stride: Sequence[int],
     *,
     dtype: DTypeLike | None = None,
     device: DeviceLike | None = None,
@@ -226,8 +231,8 @@ def empty_strided(
 
 @without_effect
 def empty_permuted(
-    size: Any,
-    physical_layout: Any,
+    size: Sequence[int],
+    physical_layout: Sequence[int],
     *,
     dtype: DTypeLike | None = None,
     device: DeviceLike | None = None,
@@ -271,7 +276,11 @@ def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried
 
 @without_effect
 def scalar_tensor(
-    s: Any, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None, requires_grad: bool = False
+    s: complex,
+    *,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """A number as a 0-d tensor, in the default float dtype unless dtype is given. -> []"""
     return tensor(s, dtype or get_default_dtype(), device, requires_grad)

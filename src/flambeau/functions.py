@@ -11,6 +11,7 @@ from .core.host import to_list
 from .core.op import OPS, result_of
 from .device import DeviceLike, get_device
 from .errors import TypeError, ValueError
+from .tensor import TensorLike
 
 # fmt: off
 # isort: off
@@ -150,7 +151,13 @@ def from_dlpack(ext_tensor: Any, device: DeviceLike | None = None) -> Tensor:
     return Tensor(leaf_of_array(array, DTYPES[to.xp.name_of(array)], to))
 
 
-def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None) -> Tensor:
+def where(
+    condition: Tensor,
+    input: TensorLike | None = None,
+    other: TensorLike | None = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """`input` where the condition is true, else `other`; with only a condition its nonzero(as_tuple=True).
 
     [...], [...], [...] -> [...]. out: a tensor that takes the result, and is returned. TypeError if one

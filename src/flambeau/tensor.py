@@ -203,7 +203,14 @@ class Tensor(Protocols, Exchange, Table):
         # param is the key of a leaf that requires gradients
         return self.node.param is not None or not self.node.requires_grad
 
-    def where(self, condition: Any = None, other: Any = None, *, input: Any = None, out: Any = None) -> Any:
+    def where(
+        self,
+        condition: "TensorLike | None" = None,
+        other: "TensorLike | None" = None,
+        *,
+        input: "TensorLike | None" = None,
+        out: "Tensor | None" = None,
+    ) -> Any:
         """This tensor's elements where the condition, a tensor of bools, is true, else those of `other`. For
         a bool tensor `c` and an argument that is not a bool tensor, c.where(x, y) is where(c, x, y).
         TypeError if neither is a bool tensor.
@@ -462,7 +469,7 @@ class Tensor(Protocols, Exchange, Table):
         self.node = own(self.node)
         return self
 
-    def assign_(self, value: Any) -> "Tensor":
+    def assign_(self, value: "TensorLike") -> "Tensor":
         """Replace the value by one of the same shape, which is computed with the next run. Returns self."""
         value = value if isinstance(value, Tensor) else tensor(value, dtype=self.dtype, device=self.device)
         if value.shape != self.shape:

@@ -249,7 +249,7 @@ def test_storages_that_lie_are_told():
     assert of(tensor(four, one, count=5)) == "storage '0' has 16 of the 20 bytes it needs"
     assert of(tensor(four, one), name="data/1") == "storage '0' has none of the 16 bytes it needs"
     assert of(tensor(four, one), **{"data2/data.pkl": b"x"}).startswith(
-        "it is truncated or not a PyTorch file (it is an"
+        "it is truncated or not a PyTorch file (it is not an archive"
     )
     big = archive(tensor(four, one), byteorder=b"big")
     rule = "it is big-endian: load it on that machine and save it in another format"

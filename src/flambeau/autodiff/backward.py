@@ -1,7 +1,7 @@
 """The reverse walk: from a loss back to its parameters, by each op's gradient, in Tensor ops."""
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core import op as ops
 from ..core.autocast import without_autocast
@@ -20,6 +20,9 @@ from .budget import fit
 from .checkpoint import Tape, recompute
 from .hooks import call_hooks, has_hooks
 
+if TYPE_CHECKING:
+    from ..tensor import Tensor
+
 SHOWN = 8  # gradients whose shapes are printed
 
 
@@ -37,7 +40,7 @@ class Gradients:
     found_inf: a tensor [] of `GradScaler.unscale_`: if it is true, optimisers change nothing.
     """
 
-    def __init__(self, by_key: dict[int, Any], loss: Any, found_inf: Any = None):
+    def __init__(self, by_key: dict[int, Any], loss: Any, found_inf: "Tensor | None" = None):
         self.by_key, self.loss, self.found_inf = by_key, loss, found_inf
         compute_together([*by_key.values(), loss])
 
@@ -91,11 +94,11 @@ class Gradients:
         heads = ("dtype", "shape", "device")
         return table_in_html(f"{len(self)} gradients: grads[p], grads[model]", heads, rows)
 
-    def get(self, tensor: Any, default: Any = None) -> Any:
+    def get(self, tensor: "Tensor", default: Any = None) -> Any:
         """The gradient, or `default` if the loss does not depend on the tensor."""
         return self.by_key.get(tensor.node.param, default)
 
-    def replace(self, tensor: Any, gradient: Any) -> None:
+    def replace(self, tensor: "Tensor", gradient: "Tensor") -> None:
         """Replace the gradient of a tensor, or add one."""
         if tensor.node.param is None:
             raise ValueError(f"replace({describe(tensor)}): has requires_grad=False: call requires_grad_()")
@@ -104,7 +107,7 @@ class Gradients:
             raise ValueError(f"replace({arguments}): shapes differ: a gradient has the shape of its tensor")
         self.by_key[tensor.node.param] = gradient
 
-    def remove(self, tensor: Any) -> Any:
+    def remove(self, tensor: "Tensor") -> Any:
         """Remove a gradient and return it; None if there is none."""
         return self.by_key.pop(tensor.node.param, None)
 
@@ -130,13 +133,14 @@ class Gradients:
     def __add__(self, other: "Gradients") -> "Gradients":
         """The sums of gradients by tensor, and the sum of the losses, for steps of several batches.
         ValueError if a GradScaler unscaled only one of them."""
-        if (self.found_inf is None) != (other.found_inf is None):
+        mine, theirs = self.found_inf, other.found_inf
+        if (mine is None) != (theirs is None):
             rule = "only one of the two is unscaled: add them first and unscale the sum"
             raise ValueError(f"Gradients({len(self)}) + Gradients({len(other)}): {rule}")
         sums = dict(self.by_key)
         for k, g in other.by_key.items():
             sums[k] = sums[k] + g if k in sums else g
-        found_inf = None if self.found_inf is None else self.found_inf | other.found_inf
+        found_inf = None if mine is None or theirs is None else mine | theirs
         return Gradients(sums, self.loss + other.loss, found_inf)
 
     def __radd__(self, other: Any) -> "Gradients":

@@ -20,21 +20,21 @@ def _grad_mode(create_graph: bool) -> Any:
     return nullcontext() if create_graph else no_grad()
 
 
-def _tuple(inputs: Any) -> tuple[Any, ...]:
+def _tuple(inputs: Tensor | tuple[Tensor, ...]) -> tuple[Any, ...]:
     return inputs if is_tuple(inputs) else (inputs,)
 
 
-def _like_inputs(inputs: Any, results: tuple[Any, ...]) -> Any:
+def _like_inputs(inputs: Tensor | tuple[Tensor, ...], results: tuple[Any, ...]) -> Any:
     """Return results as a tuple if the inputs are one, else the single result."""
     return results if isinstance(inputs, tuple) else results[0]
 
 
-def _places(inputs: Any) -> int | tuple[int, ...]:
+def _places(inputs: Tensor | tuple[Tensor, ...]) -> int | tuple[int, ...]:
     # an integer gives a single derivative, a tuple of them a tuple, as `inputs` is
     return tuple(range(len(inputs))) if is_tuple(inputs) else 0
 
 
-def _directions(call: str, like: Any, v: Any) -> Any:
+def _directions(call: str, like: Any, v: Tensor | tuple[Tensor, ...] | None) -> Any:
     """Return the vectors v; None means 1 for a single number."""
     if v is not None:
         return v
@@ -53,7 +53,7 @@ def _strategy(call: str, name: str) -> Callable[..., Any]:
 
 def jacobian(
     func: Callable[..., Any],
-    inputs: Any,
+    inputs: Tensor | tuple[Tensor, ...],
     create_graph: bool = False,
     vectorize: bool = True,
     strategy: str = "reverse-mode",
@@ -74,7 +74,7 @@ def jacobian(
 
 def hessian(
     func: Callable[..., Any],
-    inputs: Any,
+    inputs: Tensor | tuple[Tensor, ...],
     create_graph: bool = False,
     vectorize: bool = True,
     outer_jacobian_strategy: str = "reverse-mode",
@@ -94,7 +94,12 @@ def hessian(
         return by(transforms.grad(func, places), places)(*_tuple(inputs))
 
 
-def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False) -> tuple[Any, Any]:
+def vjp(
+    func: Callable[..., Any],
+    inputs: Tensor | tuple[Tensor, ...],
+    v: Tensor | tuple[Tensor, ...] | None = None,
+    create_graph: bool = False,
+) -> tuple[Any, Any]:
     """Compute a function's value at `inputs`, and v times its Jacobian.
 
     v: of the output's shapes; it may be omitted for an output of one number, otherwise ValueError.
@@ -106,7 +111,12 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
         return out, _like_inputs(inputs, pull(_directions("vjp", out, v)))
 
 
-def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False) -> tuple[Any, Any]:
+def jvp(
+    func: Callable[..., Any],
+    inputs: Tensor | tuple[Tensor, ...],
+    v: Tensor | tuple[Tensor, ...] | None = None,
+    create_graph: bool = False,
+) -> tuple[Any, Any]:
     """Compute a function's value at `inputs`, and its Jacobian times v.
 
     v: of the inputs' shapes; it may be omitted for an input of one number, otherwise ValueError.
@@ -118,7 +128,12 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
         return transforms.jvp(func, _tuple(inputs), moves)
 
 
-def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False) -> tuple[Any, Any]:
+def hvp(
+    func: Callable[..., Any],
+    inputs: Tensor | tuple[Tensor, ...],
+    v: Tensor | tuple[Tensor, ...] | None = None,
+    create_graph: bool = False,
+) -> tuple[Any, Any]:
     """Compute a scalar-valued function at `inputs`, and its Hessian times v, by the gradient of the gradient.
 
     v: of the inputs' shapes; it may be omitted for an input of one number, otherwise ValueError.
@@ -130,7 +145,12 @@ def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
         return func(*points), transforms.hvp(func, points if isinstance(inputs, tuple) else inputs, moves)
 
 
-def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False) -> tuple[Any, Any]:
+def vhp(
+    func: Callable[..., Any],
+    inputs: Tensor | tuple[Tensor, ...],
+    v: Tensor | tuple[Tensor, ...] | None = None,
+    create_graph: bool = False,
+) -> tuple[Any, Any]:
     """Compute a scalar-valued function at `inputs`, and v times its Hessian, which equals hvp by symmetry.
 
     v: of the inputs' shapes; it may be omitted for an input of one number, otherwise ValueError.

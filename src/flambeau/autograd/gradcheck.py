@@ -1,6 +1,6 @@
 """Compare gradients with finite differences."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core import dtype as dt
@@ -34,7 +34,7 @@ def _as_list(value: Any) -> list[Any]:
 
 def gradcheck(
     func: Callable[..., Any],
-    inputs: Any,
+    inputs: Tensor | Sequence[Tensor],
     *,
     eps: float = STEP,
     atol: float = 1e-3,
@@ -112,8 +112,8 @@ def _difference(jacobian: Any, slopes: list[Any], places: tuple[int, int], tols:
 
 def gradgradcheck(
     func: Callable[..., Any],
-    inputs: Any,
-    grad_outputs: Any = None,
+    inputs: Tensor | Sequence[Tensor],
+    grad_outputs: Tensor | Sequence[Tensor] | None = None,
     *,
     eps: float = STEP,
     atol: float = 1e-3,

@@ -7,7 +7,7 @@ from functools import partial, wraps
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from . import dtype as dt
-from .dtype import DTYPES, DType, as_dtype, bfloat16, float16, float32, float64
+from .dtype import DTYPES, DType, DTypeLike, as_dtype, bfloat16, float16, float32, float64
 from .modes import Switch, depend_on
 from .tree import is_sequence, rebuild
 
@@ -70,7 +70,7 @@ class autocast(Switch):
     def __init__(
         self,
         device_type: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         enabled: bool = True,
         cache_enabled: bool | None = None,
     ):

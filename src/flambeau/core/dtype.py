@@ -123,6 +123,8 @@ class DType:
         return tuple(max(1, width * self.itemsize // 4) for width in range(5))
 
 
+DTypeLike: TypeAlias = DType | type[Any] | str  # objects that name a dtype
+
 del DType.__dataclass_fields__  # libraries that walk over dataclasses take a dtype for a value, as PyTorch's
 bool_ = DType("bool", "bool", "bool", "u32", "b", 0, "I")
 uint8 = DType("uint8", "u8", "u32", "u32", "u", 1, "B", 1)
@@ -206,12 +208,12 @@ def _wider(a: DType, b: DType) -> DType:
     return PROMOTED.get(frozenset({a, b})) or max(a, b, key=lambda d: d.rank)
 
 
-def promote_types(type1: Any, type2: Any) -> DType:
+def promote_types(type1: DTypeLike, type2: DTypeLike) -> DType:
     """The dtype that holds all values of type1 and type2; TypeError for an unknown one."""
     return promote(as_dtype(type1), as_dtype(type2))
 
 
-def can_cast(from_: Any, to: Any) -> bool:
+def can_cast(from_: DTypeLike, to: DTypeLike) -> bool:
     """Whether a cast from_ a dtype `to` another keeps or raises the category (bool, integer, float, complex),
     as in PyTorch. TypeError for an unknown dtype."""
     return as_dtype(from_).category <= as_dtype(to).category
@@ -270,7 +272,7 @@ def get_default_dtype() -> DType:
 CHANGED: list[Callable[[], None]] = []  # called after a default changes
 
 
-def set_default_integer(dtype: Any) -> None:
+def set_default_integer(dtype: DTypeLike) -> None:
     """Set the dtype of Python integers, sums of integers and positions: int64, as in PyTorch, or int32, which
     is faster on GPUs and wraps beyond 2**31.
 
@@ -369,7 +371,7 @@ INTS = {
 }
 
 
-def finfo(dtype: Any = float32) -> FloatInfo:
+def finfo(dtype: DTypeLike = float32) -> FloatInfo:
     """eps, max, min, tiny and more of a float dtype, or of a complex one's parts; TypeError for others."""
     info = FLOATS.get(as_dtype(dtype).real)
     if info is None:
@@ -377,12 +379,9 @@ def finfo(dtype: Any = float32) -> FloatInfo:
     return info
 
 
-def iinfo(dtype: Any) -> IntInfo:
+def iinfo(dtype: DTypeLike) -> IntInfo:
     """min, max and bits of an integer dtype; TypeError for others."""
     info = INTS.get(as_dtype(dtype))
     if info is None:
         raise TypeError(f"iinfo({as_dtype(dtype).name}): takes an integer dtype: use finfo for floats")
     return info
-
-
-DTypeLike: TypeAlias = DType | type[Any] | str  # objects that name a dtype

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice, repeat, takewhile
 from typing import TYPE_CHECKING, Any
 
@@ -314,7 +314,7 @@ class DataLoader:
             return (order[i * size :][:size] for i in range(position, end))
         return islice(cut(iter(self.sampler or ()), size, self.drop_last), position, None)
 
-    def fetch(self, indices: Any) -> Any:
+    def fetch(self, indices: Sequence[int]) -> Any:
         """Fetch the batch of some indices."""
         return self._by_index()(0, indices)
 

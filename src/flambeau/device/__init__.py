@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from typing import Any, TypeAlias
 
 from ..core.autocast import set_default
-from ..core.dtype import as_dtype, float64
+from ..core.dtype import DTypeLike, as_dtype, float64
 from ..core.modes import depend_on
 from ..errors import DeviceError, suggest
 from .meta import MetaDevice
@@ -105,13 +105,13 @@ def get_default_device() -> Device:
     return get_device()
 
 
-def set_default_device(device: Any) -> None:
+def set_default_device(device: DeviceLike | None) -> None:
     """Set the device of tensors that are created without a device: in the innermost `with device` block,
     or in the process. None restores the choice of FLAMBEAU_DEVICE."""
     default.set(None if device is None else get_device(device))
 
 
-def set_default_dtype(d: Any) -> None:
+def set_default_dtype(d: DTypeLike) -> None:
     """Set the process's dtype of Python floats and of results without float operands (zeros, rand,
     layers, 1 / 2 of integers): float32, float16, bfloat16 or float64.
 
@@ -125,7 +125,7 @@ def set_default_dtype(d: Any) -> None:
     set_default(dtype)
 
 
-async def open_device(spec: Any = None) -> Device:
+async def open_device(spec: DeviceLike | None = None) -> Device:
     """Open a device like `get_device`, but as a coroutine. A page calls it first, because browsers open a GPU
     asynchronously.
 

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -41,11 +41,12 @@ STORE_IN_LAUNCHER = "FLAMBEAU_STORE"  # set by the launcher, which runs the stor
 class GroupMember:
     """The result of `new_group` on ranks outside of the group: calls with it do nothing."""
 
-    NON_GROUP_MEMBER = object()
+    NON_GROUP_MEMBER: "GroupMember"
 
 
-AnyGroup = Any  # ProcessGroup, GroupMember.NON_GROUP_MEMBER or None for the group of all ranks
-Data = Any  # a Tensor or a NumPy array
+GroupMember.NON_GROUP_MEMBER = GroupMember()
+AnyGroup: TypeAlias = ProcessGroup | GroupMember | None  # None: the group of all ranks
+Data: TypeAlias = Tensor | Array
 
 _default: ProcessGroup | None = None
 _server: StoreServer | None = None
@@ -689,7 +690,9 @@ def all_to_all_single(
     )
 
 
-def barrier(group: AnyGroup = None, async_op: bool = False, device_ids: Any = None) -> Work | None:
+def barrier(
+    group: AnyGroup = None, async_op: bool = False, device_ids: Sequence[int] | None = None
+) -> Work | None:
     """Wait until all ranks call this.
 
     group: None for the group of all ranks; outside of the group this does nothing

@@ -48,7 +48,10 @@ class Independent(_Wrapper):
     """
 
     def __init__(
-        self, base_distribution: Any, reinterpreted_batch_ndims: int, validate_args: bool | None = None
+        self,
+        base_distribution: Distribution,
+        reinterpreted_batch_ndims: int,
+        validate_args: bool | None = None,
     ):
         base, n = base_distribution, reinterpreted_batch_ndims
         if n > len(base.batch_shape):
@@ -88,10 +91,10 @@ class Independent(_Wrapper):
     def variance(self) -> Tensor:
         return self.base_dist.variance
 
-    def sample(self, sample_shape: Any = ()) -> Tensor:
+    def sample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
         return self.base_dist.sample(sample_shape)
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
         return self.base_dist.rsample(sample_shape)
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -118,7 +121,10 @@ class MixtureSameFamily(_Wrapper):
     """
 
     def __init__(
-        self, mixture_distribution: Any, component_distribution: Any, validate_args: bool | None = None
+        self,
+        mixture_distribution: Distribution,
+        component_distribution: Distribution,
+        validate_args: bool | None = None,
     ):
         mix, parts = mixture_distribution, component_distribution
         if not isinstance(mix, Categorical):
@@ -165,7 +171,7 @@ class MixtureSameFamily(_Wrapper):
     def _add_component_dim(self, value: Tensor) -> Tensor:
         return value.unsqueeze(value.ndim - len(self.event_shape))
 
-    def _draw(self, sample_shape: Any) -> Tensor:
+    def _draw(self, sample_shape: int | Sequence[int]) -> Tensor:
         component = self.mixture_distribution.sample(sample_shape)
         # Draw every component, and select one. Unlike a draw of the selected one, this needs no value of
         # `component`.
@@ -200,7 +206,7 @@ class TransformedDistribution(_Wrapper):
 
     def __init__(
         self,
-        base_distribution: Any,
+        base_distribution: Distribution,
         transforms: Transform | Sequence[Transform],
         validate_args: bool | None = None,
     ):
@@ -243,11 +249,11 @@ class TransformedDistribution(_Wrapper):
             x = t(x)
         return x
 
-    def sample(self, sample_shape: Any = ()) -> Tensor:
+    def sample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
         with no_grad():
             return self._map(self.base_dist.sample(sample_shape))
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
         return self._map(self.base_dist.rsample(sample_shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -289,7 +295,7 @@ class LogNormal(TransformedDistribution):
     arg_constraints = {"loc": constraints.real, "scale": positive}
     support, has_rsample = positive, True  # type: ignore[override]
 
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None):
         super().__init__(Normal(loc, scale, validate_args), ExpTransform(), validate_args)
 
     @property
@@ -330,7 +336,7 @@ class LogisticNormal(TransformedDistribution):
     arg_constraints = {"loc": constraints.real, "scale": positive}
     support, has_rsample = constraints.simplex, True  # type: ignore[override]
 
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None):
         base = Normal(loc, scale, validate_args)
         # stick breaking takes vectors
         base = base if base.batch_shape else base.expand((1,))
@@ -353,7 +359,7 @@ class _LogitRelaxed(Distribution):
     arg_constraints = {"probs": unit, "logits": constraints.real}
     support, has_rsample = constraints.real, True
 
-    def __init__(self, temperature: Any, parameter: dict[str, Any], validate_args: bool | None):
+    def __init__(self, temperature: Tensor | float, parameter: dict[str, Any], validate_args: bool | None):
         self.temperature = temperature
         self._set(validate_args, **parameter)
 
@@ -365,7 +371,7 @@ class _LogitRelaxed(Distribution):
     def logits(self) -> Tensor:
         return self._logits if "logits" in self._params else log_odds(self._probs)
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
         u = open_bits(self._shape(sample_shape), self.logits.device)
         return (u.log() - (-u).log1p() + self.logits) / self.temperature  # logits plus logistic noise
 
@@ -389,7 +395,11 @@ class RelaxedBernoulli(TransformedDistribution):
     support, has_rsample = unit, True  # type: ignore[override]
 
     def __init__(
-        self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+        self,
+        temperature: Tensor | float,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
+        validate_args: bool | None = None,
     ):
         parameter = one_of("RelaxedBernoulli", probs=probs, logits=logits)
         base = _LogitRelaxed(temperature, parameter, validate_args)
@@ -416,11 +426,17 @@ class _ExpRelaxed(OneHotCategorical):
 
     support, has_rsample, has_enumerate_support = constraints.real_vector, True, False
 
-    def __init__(self, temperature: Any, probs: Any, logits: Any, validate_args: bool | None):
+    def __init__(
+        self,
+        temperature: Tensor | float,
+        probs: Tensor | float | None,
+        logits: Tensor | float | None,
+        validate_args: bool | None,
+    ):
         super().__init__(probs, logits, validate_args)
         self.temperature = temperature
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
         noise = gumbel_bits(self._shape(sample_shape), self.logits.device)
         return ((self.logits + noise) / self.temperature).log_softmax(-1)
 
@@ -444,7 +460,11 @@ class RelaxedOneHotCategorical(TransformedDistribution):
     support, has_rsample = constraints.simplex, True  # type: ignore[override]
 
     def __init__(
-        self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+        self,
+        temperature: Tensor | float,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
+        validate_args: bool | None = None,
     ):
         base = _ExpRelaxed(temperature, probs, logits, validate_args)
         super().__init__(base, ExpTransform(), validate_args)

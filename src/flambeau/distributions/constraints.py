@@ -185,7 +185,9 @@ def less_than(upper_bound: Any) -> Constraint:
     return Constraint(f"less_than({upper_bound})", lambda x: x < upper_bound, upper_bound=upper_bound)
 
 
-def _bounded(name: str, rule: Rule, low: Any, high: Any, **attributes: Any) -> Constraint:
+def _bounded(
+    name: str, rule: Rule, low: Tensor | float, high: Tensor | float, **attributes: Any
+) -> Constraint:
     return Constraint(f"{name}({low}, {high})", rule, lower_bound=low, upper_bound=high, **attributes)
 
 

@@ -1,7 +1,7 @@
 """Distributions of real numbers whose draws are functions of uniform or normal draws."""
 
+from collections.abc import Sequence
 from math import inf, log, nan, pi, sqrt
-from typing import Any
 
 from ..core.op import COMPOSED
 from ..ops.random import exponential_bits, normal_bits, open_bits
@@ -24,7 +24,7 @@ class Normal(ExponentialFamily):
     arg_constraints = {"loc": real, "scale": positive}
     support, has_rsample = real, True
 
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None):
         self._set(validate_args, loc=loc, scale=scale)
 
     @property
@@ -43,7 +43,7 @@ class Normal(ExponentialFamily):
     def variance(self) -> Tensor:
         return self.scale.square()
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
         return self.loc + normal_bits(self._shape(sample_shape), self.loc.device) * self.scale
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -70,7 +70,7 @@ class Laplace(Distribution):
     arg_constraints = {"loc": real, "scale": positive}
     support, has_rsample = real, True
 
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None):
         self._set(validate_args, loc=loc, scale=scale)
 
     @property
@@ -89,7 +89,7 @@ class Laplace(Distribution):
     def variance(self) -> Tensor:
         return 2 * self.scale.square()
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
         # by the inverse cdf; open_bits draws from (0, 1) without the ends, where the log is infinite
         u = open_bits(self._shape(sample_shape), self.loc.device) - 0.5
         return self.loc - self.scale * u.sign() * (u.abs() * -2).log1p()
@@ -120,7 +120,7 @@ class Cauchy(Distribution):
     arg_constraints = {"loc": real, "scale": positive}
     support, has_rsample = real, True
 
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None):
         self._set(validate_args, loc=loc, scale=scale)
 
     @property
@@ -136,7 +136,7 @@ class Cauchy(Distribution):
     def variance(self) -> Tensor:
         return self.loc * 0 + inf
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
         return self.icdf(open_bits(self._shape(sample_shape), self.loc.device))
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -162,7 +162,7 @@ class Gumbel(Distribution):
     arg_constraints = {"loc": real, "scale": positive}
     support, has_rsample = real, True
 
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None):
         self._set(validate_args, loc=loc, scale=scale)
 
     @property
@@ -181,7 +181,7 @@ class Gumbel(Distribution):
     def variance(self) -> Tensor:
         return self.stddev.square()
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
         # -log of a standard exponential variable is a standard Gumbel variable
         time = exponential_bits(self._shape(sample_shape), self.loc.device)
         return self.loc - self.scale * time.log()
@@ -211,7 +211,7 @@ class Uniform(Distribution):
     arg_constraints = {"low": constraints.dependent, "high": constraints.dependent}
     has_rsample = True
 
-    def __init__(self, low: Any, high: Any, validate_args: bool | None = None):
+    def __init__(self, low: Tensor | float, high: Tensor | float, validate_args: bool | None = None):
         self._set(validate_args, low=low, high=high)
         if self._checks(self.low) and not (self.low < self.high).all().item():
             raise ValueError(f"{self!r}: low must be below high: pass other values, or validate_args=False")
@@ -233,7 +233,7 @@ class Uniform(Distribution):
     def variance(self) -> Tensor:
         return (self.high - self.low).square() / 12
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
         u = COMPOSED["rand"](self._shape(sample_shape), device=self.low.device)
         return self.low + u * (self.high - self.low)
 
@@ -262,7 +262,7 @@ class Exponential(ExponentialFamily):
     arg_constraints = {"rate": positive}
     support, has_rsample = constraints.nonnegative, True
 
-    def __init__(self, rate: Any, validate_args: bool | None = None):
+    def __init__(self, rate: Tensor | float, validate_args: bool | None = None):
         self._set(validate_args, rate=rate)
 
     @property
@@ -281,7 +281,7 @@ class Exponential(ExponentialFamily):
     def variance(self) -> Tensor:
         return 1 / self.rate.square()
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
         return exponential_bits(self._shape(sample_shape), self.rate.device) / self.rate
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -308,7 +308,7 @@ class HalfNormal(Distribution):
     arg_constraints = {"scale": positive}
     support, has_rsample = constraints.nonnegative, True
 
-    def __init__(self, scale: Any, validate_args: bool | None = None):
+    def __init__(self, scale: Tensor | float, validate_args: bool | None = None):
         self._set(validate_args, scale=scale)
 
     @property
@@ -323,7 +323,7 @@ class HalfNormal(Distribution):
     def variance(self) -> Tensor:
         return self.scale.square() * (1 - 2 / pi)
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
         return normal_bits(self._shape(sample_shape), self.scale.device).abs() * self.scale
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -352,7 +352,7 @@ class HalfCauchy(Distribution):
     arg_constraints = {"scale": positive}
     support, has_rsample = constraints.nonnegative, True
 
-    def __init__(self, scale: Any, validate_args: bool | None = None):
+    def __init__(self, scale: Tensor | float, validate_args: bool | None = None):
         self._set(validate_args, scale=scale)
 
     @property
@@ -367,7 +367,7 @@ class HalfCauchy(Distribution):
     def variance(self) -> Tensor:
         return self.scale * 0 + inf
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
         return self.icdf(open_bits(self._shape(sample_shape), self.scale.device))
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -394,7 +394,9 @@ class Weibull(Distribution):
     arg_constraints = {"scale": positive, "concentration": positive}
     support, has_rsample = positive, True
 
-    def __init__(self, scale: Any, concentration: Any, validate_args: bool | None = None):
+    def __init__(
+        self, scale: Tensor | float, concentration: Tensor | float, validate_args: bool | None = None
+    ):
         self._set(validate_args, scale=scale, concentration=concentration)
 
     @property
@@ -415,7 +417,7 @@ class Weibull(Distribution):
         first = (1 + 1 / k).lgamma()
         return self.scale.square() * ((1 + 2 / k).lgamma().exp() - (2 * first).exp())
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
         time = exponential_bits(self._shape(sample_shape), self.scale.device)
         return self.scale * time ** (1 / self.concentration)
 
@@ -446,7 +448,7 @@ class Pareto(Distribution):
     arg_constraints = {"scale": positive, "alpha": positive}
     has_rsample = True
 
-    def __init__(self, scale: Any, alpha: Any, validate_args: bool | None = None):
+    def __init__(self, scale: Tensor | float, alpha: Tensor | float, validate_args: bool | None = None):
         self._set(validate_args, scale=scale, alpha=alpha)
 
     @dependent_property
@@ -468,7 +470,7 @@ class Pareto(Distribution):
         a = self.alpha.clamp(min=2)
         return self.scale.square() * a / ((a - 1).square() * (a - 2))
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
         time = exponential_bits(self._shape(sample_shape), self.scale.device)
         # the logarithm of a Pareto variable is a shifted exponential one of rate alpha
         return self.scale * (time / self.alpha).exp()
@@ -497,7 +499,13 @@ class GeneralizedPareto(Distribution):
     arg_constraints = {"loc": real, "scale": positive, "concentration": real}
     has_rsample = True
 
-    def __init__(self, loc: Any, scale: Any, concentration: Any, validate_args: bool | None = None):
+    def __init__(
+        self,
+        loc: Tensor | float,
+        scale: Tensor | float,
+        concentration: Tensor | float,
+        validate_args: bool | None = None,
+    ):
         self._set(validate_args, loc=loc, scale=scale, concentration=concentration)
 
     @dependent_property
@@ -527,7 +535,7 @@ class GeneralizedPareto(Distribution):
         k = self.concentration
         return (k < 0.5).where(self.scale.square() / ((1 - k).square() * (1 - 2 * k)), inf)
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
         return self.icdf(open_bits(self._shape(sample_shape), self.loc.device))
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -560,7 +568,12 @@ class Kumaraswamy(Distribution):
     arg_constraints = {"concentration1": positive, "concentration0": positive}
     support, has_rsample = unit, True
 
-    def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None):
+    def __init__(
+        self,
+        concentration1: Tensor | float,
+        concentration0: Tensor | float,
+        validate_args: bool | None = None,
+    ):
         self._set(validate_args, concentration1=concentration1, concentration0=concentration0)
 
     def _moment(self, n: int):
@@ -582,7 +595,7 @@ class Kumaraswamy(Distribution):
     def variance(self) -> Tensor:
         return self._moment(2) - self._moment(1).square()
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
         return self.icdf(open_bits(self._shape(sample_shape), self.concentration1.device))
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -613,7 +626,7 @@ class VonMises(Distribution):
     arg_constraints = {"loc": real, "concentration": positive}
     support = real
 
-    def __init__(self, loc: Any, concentration: Any, validate_args: bool | None = None):
+    def __init__(self, loc: Tensor | float, concentration: Tensor | float, validate_args: bool | None = None):
         self._set(validate_args, loc=loc, concentration=concentration)
 
     @property
@@ -629,7 +642,7 @@ class VonMises(Distribution):
         """The circular variance, 1 - I1 / I0."""
         return 1 - self.concentration.i1e() / self.concentration.i0e()
 
-    def _draw(self, sample_shape: Any) -> Tensor:
+    def _draw(self, sample_shape: int | Sequence[int]) -> Tensor:
         """Draw by rejection from a wrapped Cauchy (Best and Fisher, 1979): 24 tries, each accepted 2
         times in 3."""
         shape, k = (24, *self._shape(sample_shape)), self.concentration

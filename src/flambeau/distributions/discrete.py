@@ -58,7 +58,12 @@ class Bernoulli(_ProbsOrLogits, ExponentialFamily):
 
     support, has_enumerate_support = constraints.boolean, True
 
-    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
+    def __init__(
+        self,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
+        validate_args: bool | None = None,
+    ):
         self._set(validate_args, **one_of("Bernoulli", probs=probs, logits=logits))
 
     @property
@@ -75,7 +80,7 @@ class Bernoulli(_ProbsOrLogits, ExponentialFamily):
     def variance(self) -> Tensor:
         return self.probs * (1 - self.probs)
 
-    def _draw(self, sample_shape: Any) -> Tensor:
+    def _draw(self, sample_shape: int | Sequence[int]) -> Tensor:
         p = self.probs
         return (COMPOSED["rand"](self._shape(sample_shape), device=p.device) < p).to(p.dtype)
 
@@ -102,7 +107,12 @@ class Geometric(_ProbsOrLogits):
 
     support = constraints.nonnegative_integer
 
-    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
+    def __init__(
+        self,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
+        validate_args: bool | None = None,
+    ):
         self._set(validate_args, **one_of("Geometric", probs=probs, logits=logits))
         if "probs" in self._params and self._checks(self.probs) and not (self.probs > 0).all().item():
             raise ValueError(f"{self!r}: probs must be above 0: pass other values, or validate_args=False")
@@ -119,7 +129,7 @@ class Geometric(_ProbsOrLogits):
     def variance(self) -> Tensor:
         return (1 / self.probs - 1) / self.probs
 
-    def _draw(self, sample_shape: Any) -> Tensor:
+    def _draw(self, sample_shape: int | Sequence[int]) -> Tensor:
         # floor of an exponential time with rate -log(1 - p) is geometric
         time = exponential_bits(self._shape(sample_shape), self.probs.device)
         return (time / -(-clamp_probs(self.probs)).log1p()).floor()
@@ -145,7 +155,7 @@ class Poisson(ExponentialFamily):
     arg_constraints = {"rate": constraints.nonnegative}
     support = constraints.nonnegative_integer
 
-    def __init__(self, rate: Any, validate_args: bool | None = None):
+    def __init__(self, rate: Tensor | float, validate_args: bool | None = None):
         self._set(validate_args, rate=rate)
 
     @property
@@ -160,7 +170,7 @@ class Poisson(ExponentialFamily):
     def mode(self) -> Tensor:
         return self.rate.floor()
 
-    def _draw(self, sample_shape: Any) -> Tensor:
+    def _draw(self, sample_shape: int | Sequence[int]) -> Tensor:
         return COMPOSED["poisson"](self.rate.expand(*self._shape(sample_shape)))
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -184,7 +194,11 @@ class Binomial(_Counts):
     has_enumerate_support = True
 
     def __init__(
-        self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+        self,
+        total_count: Tensor | float = 1,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
+        validate_args: bool | None = None,
     ):
         self._set(validate_args, total_count=total_count, **one_of("Binomial", probs=probs, logits=logits))
 
@@ -204,7 +218,7 @@ class Binomial(_Counts):
     def variance(self) -> Tensor:
         return self.total_count * self.probs * (1 - self.probs)
 
-    def _draw(self, sample_shape: Any) -> Tensor:
+    def _draw(self, sample_shape: int | Sequence[int]) -> Tensor:
         shape = self._shape(sample_shape)
         return COMPOSED["binomial"](self.total_count.expand(*shape), self.probs.expand(*shape))
 
@@ -251,7 +265,11 @@ class NegativeBinomial(_Counts):
     support = constraints.nonnegative_integer
 
     def __init__(
-        self, total_count: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+        self,
+        total_count: Tensor | float,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
+        validate_args: bool | None = None,
     ):
         parameter = one_of("NegativeBinomial", probs=probs, logits=logits)
         self._set(validate_args, total_count=total_count, **parameter)
@@ -268,7 +286,7 @@ class NegativeBinomial(_Counts):
     def variance(self) -> Tensor:
         return self.mean / (-self.logits).sigmoid()
 
-    def _draw(self, sample_shape: Any) -> Tensor:
+    def _draw(self, sample_shape: int | Sequence[int]) -> Tensor:
         n = self.total_count.expand(*self._shape(sample_shape))
         # a gamma mixture of Poisson variables, with rates gamma(n) * p / (1 - p)
         return COMPOSED["poisson"]((log_gamma_draw(n) + self.logits).exp())
@@ -288,7 +306,13 @@ class _Classes(Distribution):
 
     arg_constraints = {"probs": simplex, "logits": real_vector}
 
-    def _set_classes(self, call: str, validate_args: bool | None, probs: Any, logits: Any) -> None:
+    def _set_classes(
+        self,
+        call: str,
+        validate_args: bool | None,
+        probs: Tensor | float | None,
+        logits: Tensor | float | None,
+    ) -> None:
         ((name, value),) = tensors_of(one_of(call, probs=probs, logits=logits)).items()
         if value.ndim < 1:
             raise ValueError(f"{call}(...): {name} needs at least 1 dim: pass one value for each class")
@@ -321,7 +345,7 @@ class _Classes(Distribution):
         x = self.logits.clamp(min=-3.4e38)  # 0 * -inf would be NaN
         return -(self.probs * x).sum(-1)
 
-    def _draw_indices(self, sample_shape: Any) -> Tensor:
+    def _draw_indices(self, sample_shape: int | Sequence[int]) -> Tensor:
         """Draw indices of classes by the Gumbel-max trick: the largest log-probability plus Gumbel noise."""
         n = sample_dims(sample_shape)
         shape = (*n, *self.batch_shape, self.num_events)
@@ -341,7 +365,12 @@ class Categorical(_Classes):
 
     has_enumerate_support = True
 
-    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
+    def __init__(
+        self,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
+        validate_args: bool | None = None,
+    ):
         self._set_classes("Categorical", validate_args, probs, logits)
 
     @dependent_property(is_discrete=True)
@@ -361,7 +390,7 @@ class Categorical(_Classes):
     def mode(self) -> Tensor:
         return self.probs.argmax(-1)
 
-    def _draw(self, sample_shape: Any) -> Tensor:
+    def _draw(self, sample_shape: int | Sequence[int]) -> Tensor:
         return self._draw_indices(sample_shape)
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -385,7 +414,12 @@ class OneHotCategorical(_Classes):
 
     support, has_enumerate_support = constraints.one_hot, True
 
-    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
+    def __init__(
+        self,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
+        validate_args: bool | None = None,
+    ):
         self._set_classes("OneHotCategorical", validate_args, probs, logits)
         self.event_shape = self.probs.shape[-1:]
 
@@ -404,7 +438,7 @@ class OneHotCategorical(_Classes):
     def _one_hot(self, index: Tensor) -> Tensor:
         return COMPOSED["one_hot"](index, self.num_events).to(self.probs.dtype)
 
-    def _draw(self, sample_shape: Any) -> Tensor:
+    def _draw(self, sample_shape: int | Sequence[int]) -> Tensor:
         return self._one_hot(self._draw_indices(sample_shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -428,7 +462,7 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
     has_rsample = True
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
         p = self.probs
         # the value is the draw (p - p is 0), the gradient that of p
         return self._draw(sample_shape).detach() + (p - p.detach())
@@ -443,7 +477,11 @@ class Multinomial(Distribution):
     arg_constraints = {"probs": simplex, "logits": real_vector}
 
     def __init__(
-        self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+        self,
+        total_count: int = 1,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
+        validate_args: bool | None = None,
     ):
         # torch takes tensors elsewhere
         if not isinstance(total_count, int):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -490,7 +528,7 @@ class Multinomial(Distribution):
     def variance(self) -> Tensor:
         return self.total_count * self.probs * (1 - self.probs)
 
-    def _draw(self, sample_shape: Any) -> Tensor:
+    def _draw(self, sample_shape: int | Sequence[int]) -> Tensor:
         n = sample_dims(sample_shape)
         # [total, ...] draws, counted by a sum of one-hot vectors [..., n]
         index = self._categorical.sample((self.total_count, *n))
@@ -524,8 +562,8 @@ class ContinuousBernoulli(_ProbsOrLogits):
 
     def __init__(
         self,
-        probs: Any = None,
-        logits: Any = None,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
         lims: tuple[float, float] = (0.499, 0.501),
         validate_args: bool | None = None,
     ):
@@ -563,7 +601,7 @@ class ContinuousBernoulli(_ProbsOrLogits):
         exact = q * (q - 1) / (1 - 2 * q).square() + 1 / ((-q).log1p() - q.log()).square()
         return is_outside.where(exact, 1 / 12 - (1 / 15 - 128 / 945 * x) * x)
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
         return self.icdf(open_bits(self._shape(sample_shape), self.probs.device))
 
     def log_prob(self, value: Tensor) -> Tensor:

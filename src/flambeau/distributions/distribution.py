@@ -23,7 +23,7 @@ def tensors_of(parameters: dict[str, Any]) -> dict[str, Tensor]:
     return tensors
 
 
-def sample_dims(sample_shape: Any) -> tuple[int, ...]:
+def sample_dims(sample_shape: int | Sequence[int]) -> tuple[int, ...]:
     """Return the sample dimensions as a tuple; an integer is one dimension. Raises TypeError for other
     values."""
     sizes = integers(sample_shape, "sample_shape")
@@ -176,17 +176,17 @@ class Distribution:
     def _finish_expand(self) -> None:
         """Bring the attributes that follow from parameters up to date in an expanded copy."""
 
-    def _shape(self, sample_shape: Any) -> tuple[int, ...]:
+    def _shape(self, sample_shape: int | Sequence[int]) -> tuple[int, ...]:
         return (*sample_dims(sample_shape), *self.batch_shape, *self.event_shape)
 
-    def _extended_shape(self, sample_shape: Any = ()) -> tuple[int, ...]:  # PyTorch's name
+    def _extended_shape(self, sample_shape: int | Sequence[int] = ()) -> tuple[int, ...]:  # PyTorch's name
         return self._shape(sample_shape)
 
     def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:
         """The object that `expand` of a subclass fills in: given, or a new one without __init__."""
         return object.__new__(type(self)) if _instance is None else _instance
 
-    def sample(self, sample_shape: Any = ()) -> Tensor:
+    def sample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
         """Draws without a gradient. -> [*sample_shape, *batch_shape, *event_shape]"""
         with no_grad():
             return (self.rsample if self.has_rsample else self._draw)(sample_shape)
@@ -195,10 +195,10 @@ class Distribution:
         """sample((n,))."""
         return self.sample((n,))
 
-    def _draw(self, sample_shape: Any) -> Tensor:
+    def _draw(self, sample_shape: int | Sequence[int]) -> Tensor:
         raise NotImplementedError(f"{type(self).__name__}.sample: not implemented: define _draw or rsample")
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
         """Draws with gradients of the parameters. Raises NotImplementedError if the distribution has none."""
         raise NotImplementedError(f"{type(self).__name__}.rsample: has no gradient: use sample and log_prob")
 

@@ -1,5 +1,6 @@
 """Gamma and related distributions, and the gradient of gamma draws with respect to their shape."""
 
+from collections.abc import Sequence
 from math import inf, log, nan, pi
 from typing import Any
 
@@ -106,7 +107,9 @@ class Gamma(ExponentialFamily):
     arg_constraints = {"concentration": positive, "rate": positive}
     support, has_rsample = constraints.nonnegative, True
 
-    def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None):
+    def __init__(
+        self, concentration: Tensor | float, rate: Tensor | float, validate_args: bool | None = None
+    ):
         self._set(validate_args, concentration=concentration, rate=rate)
 
     @property
@@ -121,7 +124,7 @@ class Gamma(ExponentialFamily):
     def variance(self) -> Tensor:
         return self.concentration / self.rate.square()
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
         shape = self._shape(sample_shape)
         # a draw of a small shape underflows to 0, where log_prob is infinite: at least the smallest normal
         # number
@@ -150,7 +153,7 @@ class Chi2(Gamma):
 
     arg_constraints = {"df": positive}
 
-    def __init__(self, df: Any, validate_args: bool | None = None):
+    def __init__(self, df: Tensor | float, validate_args: bool | None = None):
         self._set(validate_args, df=df)
         self._derive_parameters()
 
@@ -170,7 +173,9 @@ class InverseGamma(Distribution):
     arg_constraints = {"concentration": positive, "rate": positive}
     support, has_rsample = positive, True
 
-    def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None):
+    def __init__(
+        self, concentration: Tensor | float, rate: Tensor | float, validate_args: bool | None = None
+    ):
         self._set(validate_args, concentration=concentration, rate=rate)
 
     @property
@@ -188,7 +193,7 @@ class InverseGamma(Distribution):
         a = self.concentration
         return (a > 2).where(self.rate.square() / ((a - 1).square() * (a - 2)), inf)
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
         shape = self._shape(sample_shape)
         return self.rate * (-log_gamma_draw(self.concentration.expand(*shape))).exp()
 
@@ -215,7 +220,7 @@ class Dirichlet(ExponentialFamily):
     arg_constraints = {"concentration": constraints.independent(positive, 1)}
     support, has_rsample = constraints.simplex, True
 
-    def __init__(self, concentration: Any, validate_args: bool | None = None):
+    def __init__(self, concentration: Tensor | float, validate_args: bool | None = None):
         if getattr(concentration, "ndim", 1) < 1:
             raise ValueError(
                 "Dirichlet(...): concentration needs at least 1 dim: pass one value for each share"
@@ -240,7 +245,7 @@ class Dirichlet(ExponentialFamily):
         total = self.concentration.sum(-1, True)
         return self.concentration * (total - self.concentration) / (total.square() * (total + 1))
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
         a = self.concentration.expand(*self._shape(sample_shape))
         return log_gamma_draw(a).softmax(-1)  # normalised gamma draws; in logs, small ones do not underflow
 
@@ -267,7 +272,12 @@ class Beta(ExponentialFamily):
     arg_constraints = {"concentration1": positive, "concentration0": positive}
     support, has_rsample = unit, True
 
-    def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None):
+    def __init__(
+        self,
+        concentration1: Tensor | float,
+        concentration0: Tensor | float,
+        validate_args: bool | None = None,
+    ):
         self._set(validate_args, concentration1=concentration1, concentration0=concentration0)
 
     @property
@@ -285,7 +295,7 @@ class Beta(ExponentialFamily):
         total = self.concentration1 + self.concentration0
         return self.concentration1 * self.concentration0 / (total.square() * (total + 1))
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
         shape = self._shape(sample_shape)
         logs = [log_gamma_draw(a.expand(*shape)) for a in (self.concentration1, self.concentration0)]
         return (logs[0] - logs[1]).sigmoid()  # x / (x + y), from the logarithms of x and y
@@ -311,7 +321,7 @@ class FisherSnedecor(Distribution):
     arg_constraints = {"df1": positive, "df2": positive}
     support, has_rsample = positive, True
 
-    def __init__(self, df1: Any, df2: Any, validate_args: bool | None = None):
+    def __init__(self, df1: Tensor | float, df2: Tensor | float, validate_args: bool | None = None):
         self._set(validate_args, df1=df1, df2=df2)
 
     @property
@@ -330,7 +340,7 @@ class FisherSnedecor(Distribution):
         variance = 2 * b.square() * (a + b - 2) / (a * (b - 2).square() * (b - 4))
         return (b > 4).where(variance, nan)
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
         shape = self._shape(sample_shape)
         logs = [log_gamma_draw((d * 0.5).expand(*shape)) for d in (self.df1, self.df2)]
         # A chi-square of d degrees is twice a gamma draw of shape d / 2; the factors 2 cancel.
@@ -353,7 +363,13 @@ class StudentT(Distribution):
     arg_constraints = {"df": positive, "loc": real, "scale": positive}
     support, has_rsample = real, True
 
-    def __init__(self, df: Any, loc: Any = 0.0, scale: Any = 1.0, validate_args: bool | None = None):
+    def __init__(
+        self,
+        df: Tensor | float,
+        loc: Tensor | float = 0.0,
+        scale: Tensor | float = 1.0,
+        validate_args: bool | None = None,
+    ):
         self._set(validate_args, df=df, loc=loc, scale=scale)
 
     @property
@@ -371,7 +387,7 @@ class StudentT(Distribution):
         wide = (d > 2).where(self.scale.square() * d / (d - 2), inf)
         return (d > 1).where(wide, nan)
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
         shape = self._shape(sample_shape)
         half = (self.df * 0.5).expand(*shape)
         # sqrt(df / c) with c = 2 gamma(df / 2): exp((log(df / 2) - log gamma) / 2)

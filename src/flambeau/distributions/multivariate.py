@@ -1,8 +1,7 @@
 """Distributions of vectors and matrices."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import log, pi
-from typing import Any
 
 from ..core import dtype as dt
 from ..core.op import COMPOSED
@@ -93,10 +92,10 @@ class MultivariateNormal(_CovarianceFactor):
 
     def __init__(
         self,
-        loc: Any,
-        covariance_matrix: Any = None,
-        precision_matrix: Any = None,
-        scale_tril: Any = None,
+        loc: Tensor,
+        covariance_matrix: Tensor | None = None,
+        precision_matrix: Tensor | None = None,
+        scale_tril: Tensor | None = None,
         validate_args: bool | None = None,
     ):
         matrix = one_of(
@@ -126,7 +125,7 @@ class MultivariateNormal(_CovarianceFactor):
         # the diagonal of L L^T
         return self._factor.square().sum(-1).expand(*self.batch_shape, *self.event_shape)
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
         # L z has the covariance L L^T
         noise = normal_bits(self._shape(sample_shape), self.loc.device)
         return self.loc + (self._factor @ noise.unsqueeze(-1)).squeeze(-1)
@@ -155,7 +154,7 @@ class LowRankMultivariateNormal(Distribution):
     }
     support, has_rsample = real_vector, True
 
-    def __init__(self, loc: Any, cov_factor: Any, cov_diag: Any, validate_args: bool | None = None):
+    def __init__(self, loc: Tensor, cov_factor: Tensor, cov_diag: Tensor, validate_args: bool | None = None):
         self._set(validate_args, loc=loc, cov_factor=cov_factor, cov_diag=cov_diag)
         self.event_shape = self.loc.shape[-1:]
 
@@ -196,7 +195,7 @@ class LowRankMultivariateNormal(Distribution):
     def variance(self) -> Tensor:
         return self.cov_factor.square().sum(-1) + self.cov_diag
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
         shape, device = self._shape(sample_shape), self.loc.device
         # W z1 + sqrt(D) z2 has the covariance W W^T + D.
         shared = normal_bits((*shape[:-1], self.cov_factor.shape[-1]), device)
@@ -242,10 +241,10 @@ class Wishart(_CovarianceFactor, ExponentialFamily):
 
     def __init__(
         self,
-        df: Any,
-        covariance_matrix: Any = None,
-        precision_matrix: Any = None,
-        scale_tril: Any = None,
+        df: Tensor | float,
+        covariance_matrix: Tensor | None = None,
+        precision_matrix: Tensor | None = None,
+        scale_tril: Tensor | None = None,
         validate_args: bool | None = None,
     ):
         matrix = one_of(
@@ -280,7 +279,7 @@ class Wishart(_CovarianceFactor, ExponentialFamily):
         diagonal = v.diagonal(dim1=-2, dim2=-1)
         return self._df() * (v.square() + diagonal.unsqueeze(-1) * diagonal.unsqueeze(-2))
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
         """Draw by Bartlett's decomposition: roots of chi-square variables on the diagonal, normal ones
         below."""
         shape, p, device = self._shape(sample_shape), self.event_shape[-1], self.df.device
@@ -320,14 +319,14 @@ class LKJCholesky(Distribution):
     arg_constraints = {"concentration": constraints.positive}
     support = constraints.corr_cholesky
 
-    def __init__(self, dim: int, concentration: Any = 1.0, validate_args: bool | None = None):
+    def __init__(self, dim: int, concentration: Tensor | float = 1.0, validate_args: bool | None = None):
         if dim < 2:
             raise ValueError(f"LKJCholesky(dim={dim}): needs at least 2 rows")
         self.dim = dim
         self._set(validate_args, concentration=concentration)
         self.event_shape = (dim, dim)
 
-    def _draw(self, sample_shape: Any) -> Tensor:
+    def _draw(self, sample_shape: int | Sequence[int]) -> Tensor:
         """Draw by the onion method: each row has a random length and a random direction."""
         n = sample_dims(sample_shape)
         p, device = self.dim, self.concentration.device

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from ..tensor import Tensor
 from . import transforms
 from .constraints import Constraint
 
@@ -33,7 +34,9 @@ def kind_of(constraint: Any) -> str:
     return repr(constraint).partition("(")[0]
 
 
-def _compose_affine(first: transforms.Transform, loc: Any, scale: Any) -> transforms.Transform:
+def _compose_affine(
+    first: transforms.Transform, loc: Tensor | float, scale: Tensor | float
+) -> transforms.Transform:
     return transforms.ComposeTransform([first, transforms.AffineTransform(loc, scale)])
 
 

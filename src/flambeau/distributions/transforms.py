@@ -11,6 +11,7 @@ from ..core.op import COMPOSED
 from ..core.shape import broadcast
 from ..tensor import Tensor, tensor
 from . import constraints
+from .distribution import Distribution
 
 __all__ = [
     "AbsTransform",
@@ -366,7 +367,7 @@ class PowerTransform(Transform):
 
     bijective, domain, codomain = True, constraints.positive, constraints.positive
 
-    def __init__(self, exponent: Any, cache_size: int = 0):
+    def __init__(self, exponent: Tensor | float, cache_size: int = 0):
         super().__init__(cache_size)
         self.exponent = exponent
 
@@ -486,7 +487,7 @@ class AffineTransform(Transform):
 
     bijective = True
 
-    def __init__(self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0):
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, event_dim: int = 0, cache_size: int = 0):
         super().__init__(cache_size)
         self.loc, self.scale, self._event_dim = loc, scale, event_dim
 
@@ -685,7 +686,7 @@ class CumulativeDistributionTransform(Transform):
     sign = 1  # type: ignore[override]
     codomain = constraints.unit_interval
 
-    def __init__(self, distribution: Any, cache_size: int = 0):
+    def __init__(self, distribution: Distribution, cache_size: int = 0):
         super().__init__(cache_size)
         self.distribution = distribution
 

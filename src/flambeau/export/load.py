@@ -1,6 +1,7 @@
 """Loads a saved program as a function of tensors on a GPU."""
 
 import json
+import os
 from array import array
 from collections.abc import Mapping
 from math import prod
@@ -35,7 +36,7 @@ from .save import FORMAT, KERNELS, MARK, PROGRAM, VERSION, WEIGHTS
 SIZES_KEPT = 8  # batch sizes whose buffers and commands stay in memory
 
 
-def load_program(folder: Any, device: DeviceLike | None = None) -> "SavedProgram":
+def load_program(folder: str | os.PathLike[str], device: DeviceLike | None = None) -> "SavedProgram":
     """Load the program in a folder of save_program, to call it with tensors or arrays.
 
     folder: its path; or a dict with the bytes of program.txt, kernels.wgsl and weights.safetensors by these

@@ -1,6 +1,7 @@
 """Saves a function to a folder: the plans of all its batch sizes, its kernels and its weights."""
 
 import json
+import os
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -29,7 +30,11 @@ MARK = "//~ kernel"  # the first line of each kernel in kernels.wgsl
 
 
 def save_program(
-    fn: Callable[..., Any], example_inputs: Any, folder: Any, max_batch: int = 128, target: str | None = None
+    fn: Callable[..., Any],
+    example_inputs: Any,
+    folder: str | os.PathLike[str],
+    max_batch: int = 128,
+    target: str | None = None,
 ) -> Path:
     """Save the computation of fn, a model or function, as a folder that load_program, or a web page, runs.
 

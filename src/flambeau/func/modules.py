@@ -1,14 +1,17 @@
 """Modules as functions of their parameters and buffers."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core.node import describe
 from ..core.op import COMPOSED
 from ..core.tree import is_dict, is_tuple
 from ..errors import ValueError, suggest
 from ..tensor import Tensor
+
+if TYPE_CHECKING:
+    from ..nn.module import Module
 
 __all__ = ["functional_call", "stack_module_state"]
 
@@ -79,7 +82,7 @@ def _replace(own: dict[str, tuple[dict[str, Any], str]], tensors: dict[str, Any]
             attributes[key] = t
 
 
-def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def stack_module_state(models: "Sequence[Module]") -> tuple[dict[str, Any], dict[str, Any]]:
     """(parameters, buffers) of modules of one kind, each stacked along a new dim 0: an ensemble for vmap.
 
     models: a list of modules. ValueError if it is empty or they differ in kind, training or names.

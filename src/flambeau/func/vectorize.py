@@ -17,8 +17,8 @@ __all__ = ["vmap"]
 
 def vmap(
     func: Callable[..., Any],
-    in_dims: Any = 0,
-    out_dims: Any = 0,
+    in_dims: int | tuple[Any, ...] | None = 0,
+    out_dims: int | tuple[Any, ...] | None = 0,
     randomness: str = "error",
     *,
     chunk_size: int | None = None,
@@ -58,7 +58,7 @@ def vmap(
     return call
 
 
-def _dims(in_dims: Any, args: tuple[Any, ...]) -> Any:
+def _dims(in_dims: int | tuple[Any, ...] | None, args: tuple[Any, ...]) -> Any:
     """Return in_dims as one entry per argument."""
     if not is_sequence(in_dims):
         return tuple(in_dims for _ in args)
@@ -115,10 +115,11 @@ def _map_batch(
     return like(out, [_put(batch, y, d) for y, d in zip(outputs, dims, strict=True)])
 
 
-def _repeat_for_each(out_dims: Any, out: Any) -> Any:
+def _repeat_for_each(out_dims: int | tuple[Any, ...] | None, out: Any) -> Any:
     """Return out_dims as one entry per result; a tuple of one also fits a single result."""
-    is_alone = is_tuple(out_dims) and len(out_dims) == 1 and isinstance(out, Tensor)
-    return out_dims[0] if is_alone else out_dims
+    if is_tuple(out_dims) and len(out_dims) == 1 and isinstance(out, Tensor):
+        return out_dims[0]
+    return out_dims
 
 
 def _put(batch: Batch, y: Tensor, dim: int | None) -> Tensor:
@@ -129,7 +130,7 @@ def _put(batch: Batch, y: Tensor, dim: int | None) -> Tensor:
     return y
 
 
-def _join(parts: list[Any], out_dims: Any) -> Any:
+def _join(parts: list[Any], out_dims: int | tuple[Any, ...] | None) -> Any:
     first = parts[0]
     dims = _leaves(first, _repeat_for_each(out_dims, first))
     columns = zip(*map(leaves, parts), strict=True)

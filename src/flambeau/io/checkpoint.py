@@ -6,13 +6,14 @@ tensors as JSON in its metadata. Loading executes no code of a file.
 """
 
 import json
+import os
 import sys
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from ..autodiff.backward import Gradients
 from ..core.dtype import DTYPES, DType
@@ -46,7 +47,7 @@ CURES = {  # a wrong argument name: the right one
 }
 
 
-def save(obj: Any, f: Any) -> None:
+def save(obj: Any, f: str | os.PathLike[str] | BinaryIO) -> None:
     """Write tensors in nested dicts, lists and tuples, with numbers, strings, bytes, dtypes and None, to a
     .safetensors file; f is a path, or a file that is open for writing bytes.
 
@@ -55,7 +56,7 @@ def save(obj: Any, f: Any) -> None:
     write it. TypeError names a value that can't be saved, FlambeauError a path that can't be written. obj:
     the nested value.
     """
-    write = WRITERS.get(Path(f).suffix) if isinstance(f, str) or hasattr(f, "__fspath__") else None
+    write = WRITERS.get(Path(f).suffix) if isinstance(f, str | os.PathLike) else None
     if write is not None:
         write(obj, f)
         return
@@ -84,8 +85,8 @@ WRITERS.update(dict.fromkeys((".pt", ".pth", ".bin"), save_torch))
 
 
 def load(
-    f: Any,
-    map_location: Any = None,
+    f: str | os.PathLike[str] | BinaryIO | bytes,
+    map_location: DeviceLike | None = None,
     *,
     device: DeviceLike | None = None,
     weights_only: bool = True,

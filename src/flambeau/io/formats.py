@@ -1,5 +1,6 @@
 """Reads files of any format as named tensors; the first bytes decide the format, not the name."""
 
+import os
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -103,7 +104,11 @@ def in_folder(f: Any, call: str) -> Any:
 
 
 def open_weights(
-    f: Any, device: DeviceLike | None = None, *, keep_wide: bool = False, keep_quantized: bool = False
+    f: str | os.PathLike[str],
+    device: DeviceLike | None = None,
+    *,
+    keep_wide: bool = False,
+    keep_quantized: bool = False,
 ) -> LazyWeights:
     """Return the tensors of a .safetensors, .gguf or .npz file, or of an index of several; each is read on
     access by its name.

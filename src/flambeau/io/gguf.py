@@ -3,6 +3,7 @@
 Quantised tensors are loaded as float32: their blocks are uploaded, and the device decodes them on use.
 """
 
+import os
 import re
 import struct
 from collections.abc import Callable, Mapping
@@ -10,7 +11,7 @@ from contextlib import ExitStack
 from itertools import pairwise
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from ..core.node import describe
 from ..core.tree import is_mapping, is_sequence
@@ -53,7 +54,11 @@ ITEMS, EACH = 1_000_000, 32
 
 
 def load_gguf(
-    f: Any, device: DeviceLike | None = None, *, keep_wide: bool = False, keep_quantized: bool = False
+    f: str | os.PathLike[str] | BinaryIO | bytes,
+    device: DeviceLike | None = None,
+    *,
+    keep_wide: bool = False,
+    keep_quantized: bool = False,
 ) -> dict[str, Any]:
     """Read tensors by name; quantised ones become float32, decoded on the device.
 
@@ -70,7 +75,11 @@ def load_gguf(
 
 
 def save_gguf(
-    tensors: Mapping[str, Tensor], f: Any, metadata: Mapping[str, Any] | None = None, *, quantize: Any = None
+    tensors: Mapping[str, Tensor],
+    f: str | os.PathLike[str] | BinaryIO,
+    metadata: Mapping[str, Any] | None = None,
+    *,
+    quantize: Any = None,
 ) -> None:
     """Write tensors by name; f is a path, or a file that is open for writing bytes.
 

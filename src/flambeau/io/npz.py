@@ -1,9 +1,10 @@
 """Reads and writes NumPy's .npy and .npz files as tensors by name, without NumPy."""
 
+import os
 import re
 from collections.abc import Mapping
 from math import prod
-from typing import Any
+from typing import BinaryIO
 
 from ..device import DeviceLike
 from ..runtime import run
@@ -21,7 +22,9 @@ DESCR = re.compile(r"""["']descr["']\s*:\s*(?:["']([^"']*)["']|(\[))""")
 ORDER = re.compile(r"""["']fortran_order["']\s*:\s*(True|False)""")
 
 
-def load_npz(f: Any, device: DeviceLike | None = None, *, keep_wide: bool = False) -> dict[str, Tensor]:
+def load_npz(
+    f: str | os.PathLike[str] | BinaryIO | bytes, device: DeviceLike | None = None, *, keep_wide: bool = False
+) -> dict[str, Tensor]:
     """Read the arrays of an .npz file by name; pickled arrays are rejected.
 
     f: a path, an open file, or bytes. keep_wide: float64, which GPUs lack, stays on the host; else it
@@ -33,7 +36,7 @@ def load_npz(f: Any, device: DeviceLike | None = None, *, keep_wide: bool = Fals
         return {name: entry.read() for name, entry in contents.tensors.items()}
 
 
-def save_npz(tensors: Mapping[str, Tensor], f: Any) -> None:
+def save_npz(tensors: Mapping[str, Tensor], f: str | os.PathLike[str] | BinaryIO) -> None:
     """Write tensors by name as NumPy's savez does; f is a path, or a file that is open for writing bytes.
 
     TypeError names a dtype that NumPy lacks, FlambeauError a path that can't be written.

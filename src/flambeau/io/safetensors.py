@@ -1,11 +1,12 @@
 """Reads and writes .safetensors files; damage is reported as one clear error."""
 
 import json
+import os
 import struct
 from collections.abc import Mapping
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from ..core import dtype as dt
 from ..core.files import write_whole
@@ -44,7 +45,9 @@ LONG = 1 << 23  # above this many bytes a header must be small compared with the
 PLACE = 1 << 53  # an exclusive limit of offsets
 
 
-def save_file(tensors: Mapping[str, Tensor], path: Any, metadata: dict[str, str] | None = None) -> None:
+def save_file(
+    tensors: Mapping[str, Tensor], path: str | os.PathLike[str], metadata: dict[str, str] | None = None
+) -> None:
     """Write tensors by name, atomically: after a failure the old file is unchanged.
 
     path: the file; metadata: strings to store with the tensors. FlambeauError if it can't be written,
@@ -107,7 +110,7 @@ def raw_bytes(t: Tensor, raw: Any) -> Any:
 
 
 def load_safetensors(
-    f: Any, device: DeviceLike | None = None, *, keep_wide: bool = False
+    f: str | os.PathLike[str] | BinaryIO | bytes, device: DeviceLike | None = None, *, keep_wide: bool = False
 ) -> dict[str, Tensor]:
     """Read tensors by name, from one file, or from all files of an index (`*.index.json`).
 
@@ -124,7 +127,7 @@ def load_safetensors(
         return {name: entry.read() for name, entry in entries(view, place).tensors.items()}
 
 
-def load_file(path: Any, device: DeviceLike | None = None) -> dict[str, Tensor]:
+def load_file(path: str | os.PathLike[str], device: DeviceLike | None = None) -> dict[str, Tensor]:
     """Read the tensors of a file (`path`) by name.
 
     float64 becomes float32 on a GPU, which has no such floats.
@@ -136,7 +139,7 @@ def load_file(path: Any, device: DeviceLike | None = None) -> dict[str, Tensor]:
         return load_tensors(view, device, call)
 
 
-def load_bytes(data: Any, device: DeviceLike | None = None) -> dict[str, Tensor]:
+def load_bytes(data: bytes | bytearray | memoryview, device: DeviceLike | None = None) -> dict[str, Tensor]:
     """`load_file` for bytes in memory, such as a page has fetched.
 
     data: the file's bytes: bytes, a memoryview, an array. FlambeauError as in load_file.

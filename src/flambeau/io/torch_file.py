@@ -4,11 +4,12 @@ The pickle is read twice: first to collect the parts of storages that tensors ne
 A storage that several tensors share is uploaded once; of others only the needed bytes are read.
 """
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 from struct import unpack_from
-from typing import Any
+from typing import Any, BinaryIO
 
 from ..core import dtype as dt
 from ..core.dtype import DTypeLike
@@ -231,7 +232,9 @@ class TorchReading:
         return Vocabulary(CALLS | own, VALUES | NAMED, REFUSED)
 
 
-def load_torch(f: Any, device: DeviceLike | None = None, *, keep_wide: bool = False) -> Any:
+def load_torch(
+    f: str | os.PathLike[str] | BinaryIO | bytes, device: DeviceLike | None = None, *, keep_wide: bool = False
+) -> Any:
     """Load a file of torch.save, a state_dict or a nested value, without PyTorch; no code in it is executed.
 
     f: a path, an open file, or bytes. keep_wide: float64, which GPUs lack, stays on the host; else it

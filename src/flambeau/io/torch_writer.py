@@ -1,8 +1,9 @@
 """Writes nested tensors for torch.load, with weights_only or without: a zip archive with a pickle."""
 
+import os
 import struct
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, BinaryIO
 
 from ..core.dtype import DType
 from ..core.node import describe
@@ -17,7 +18,7 @@ from .zip_archive import store_members
 STORAGE_OF = {kind: f"{name}Storage" for name, kind in FULL_NAMES.items() if name != "Untyped"}
 
 
-def save_torch(obj: Any, f: Any) -> None:
+def save_torch(obj: Any, f: str | os.PathLike[str] | BinaryIO) -> None:
     """Write tensors in nested dicts, lists and tuples, with numbers, strings, dtypes and None, as torch.save
     does; f is a path, or a file that is open for writing bytes.
 

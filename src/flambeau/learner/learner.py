@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -61,8 +62,10 @@ from .steps import (
 from .watch import EpochWatch, rest_of
 
 if TYPE_CHECKING:
+    from ..amp import GradScaler
     from ..device import DeviceLike
     from ..distributed import ParallelOptions
+    from ..nn.module import Module
     from ..tabs import TabWorkers
     from .parallel import Parallel, ParallelSaving
 
@@ -110,14 +113,14 @@ class Learner:
 
     def __init__(
         self,
-        model: Any,
+        model: Module,
         optimizer: Any,
         loss: Callable[[Any, Any], Tensor],
         *,
         metrics: Sequence[Any] | Mapping[str, Any] | Any = (),
-        scheduler: Any = None,
+        scheduler: Any | None = None,
         schedule: str = "step",
-        scaler: Any = None,
+        scaler: GradScaler | None = None,
         clip: float | None = None,
         accumulate: int = 1,
         prepare: Callable[[Any], Any] | None = None,
@@ -140,7 +143,8 @@ class Learner:
         )
         check_optimizer(optimizer)
         check_loss(loss)
-        self.model, self.optimizer, self.scaler = model, optimizer, scaler
+        self.model: Any = model
+        self.optimizer, self.scaler = optimizer, scaler
         self.device = move(model, optimizer, device)
         self.position = Position()
         self.meters = {s: SplitMeter(metrics, self.device, optimizer) for s in ("train", "valid", "test")}
@@ -355,14 +359,14 @@ class Learner:
             raise ValueError("interpret(...): the loader produced no batch: pass a loader with at least one")
         return Interpretation(collected.items, collected.worst, collected.classes, names)
 
-    def save(self, path: Any) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write the complete run to a file: the model, the optimizer and the position.
 
         FlambeauError if the file can't be written.
         """
         save_state(Path(path), self._snapshot().state)
 
-    def load(self, path: Any) -> None:
+    def load(self, path: str | os.PathLike[str]) -> None:
         """Continue, at the next `fit`, from a file of `save` or a checkpoint.
 
         FlambeauError for a file that is damaged, ValueError for one of another model.

@@ -3,13 +3,14 @@
 import os
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from importlib.util import find_spec
 from typing import Any, TextIO
 
 from . import text
 from .advice import advice
-from .events import Event, Renderer
+from .events import EpochEnded, Event, Message, Progress, Renderer, RunEnded, RunStarted
 from .loggers import JSONL
 from .page import html
 from .run_view import RunState
@@ -46,10 +47,10 @@ class PlainLines:
         with suppress(OSError):  # a closed terminal must not end the training
             print(encodable, file=stream, flush=True)
 
-    def on_run_started(self, _: Any) -> None:
+    def on_run_started(self, _: RunStarted) -> None:
         self.write(text.heading(self.state))
 
-    def on_progress(self, event: Any) -> None:
+    def on_progress(self, event: Progress) -> None:
         if 0 <= self.at - self.written < self.every:  # negative if the clock was set back
             return
         s, split = self.state, event.split
@@ -58,13 +59,13 @@ class PlainLines:
         parts = [text.place(s), *losses, text.speed(s), text.time_left(s), advice(s)]
         self.write("  ".join(filter(None, parts)))
 
-    def on_epoch_ended(self, event: Any) -> None:
+    def on_epoch_ended(self, event: EpochEnded) -> None:
         self.write(text.epoch_line(event, self.state.epoch.of if self.state.epoch else event.epoch + 1))
 
-    def on_message(self, event: Any) -> None:
+    def on_message(self, event: Message) -> None:
         self.write(event.text if event.level == "info" else f"{event.level}: {event.text}")
 
-    def on_run_ended(self, event: Any) -> None:
+    def on_run_ended(self, event: RunEnded) -> None:
         saved = f", saved {self.state.saved.path}" if self.state.saved else ""
         self.write(
             f"{advice(self.state)} at step {event.step:,} after {text.duration(self.state.elapsed)}{saved}"
@@ -77,7 +78,7 @@ class Widget:
     display: called as `display(HTML(...), display_id=True)`; None for IPython's.
     """
 
-    def __init__(self, display: Any = None):
+    def __init__(self, display: Callable[..., Any] | None = None):
         self.state, self.display, self.handle = RunState(), display, None
         self.next = 0.0  # time.perf_counter() of the next drawing
 
@@ -147,6 +148,6 @@ def screen_renderer() -> Renderer:
     return PlainLines()
 
 
-def default_renderers(directory: Any = None) -> list[Renderer]:
+def default_renderers(directory: str | os.PathLike[str] | None = None) -> list[Renderer]:
     """Return the renderer for this environment and, with a directory, a logger to its events.jsonl."""
     return [screen_renderer(), *([] if directory is None else [JSONL()])]

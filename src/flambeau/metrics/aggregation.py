@@ -1,13 +1,14 @@
 """Aggregates values: mean, sum, extremes, the last one, or all of them."""
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 from ..core.dtype import float32
 from ..core.node import describe
 from ..device import DeviceLike
 from ..functions import cat, stack
-from ..tensor import Tensor, tensor
+from ..tensor import Tensor, TensorLike, tensor
 from .metric import Metric
 from .states import counts, latest, mean_of, plus, precise, total_of
 
@@ -20,7 +21,7 @@ class Aggregator(Metric):
 
     takes = "values"
 
-    def __init__(self, nan_strategy: Any = "warn", device: DeviceLike | None = None):
+    def __init__(self, nan_strategy: str | float = "warn", device: DeviceLike | None = None):
         super().__init__(device)
         if nan_strategy not in STRATEGIES and not isinstance(nan_strategy, float):
             words = ", ".join(map(repr, STRATEGIES))
@@ -31,7 +32,7 @@ class Aggregator(Metric):
         if nan_strategy in ("error", "warn"):
             self.add_state("nans", counts(device=self.device), "sum")
 
-    def clean(self, value: Any, weight: Any = 1.0) -> tuple[Tensor, Tensor, Tensor]:
+    def clean(self, value: Any, weight: TensorLike = 1.0) -> tuple[Tensor, Tensor, Tensor]:
         """Convert to float32: (values, weights, whether each element is skipped)."""
         x = self._float(value)
         # A weight for all elements, or one for each.
@@ -54,7 +55,7 @@ class Aggregator(Metric):
     def wrong(self) -> Any:
         return (self.states["nans"],) if "nans" in self.states else ()
 
-    def check(self, counts: Any) -> None:
+    def check(self, counts: Sequence[int]) -> None:
         if not any(counts):
             return
         problem = f"{self.name}.compute(): {counts[0]} values were NaN"
@@ -71,11 +72,11 @@ class SumMetric(Aggregator):
     Raises ValueError if an argument is not valid.
     """
 
-    def __init__(self, nan_strategy: Any = "warn", device: DeviceLike | None = None):
+    def __init__(self, nan_strategy: str | float = "warn", device: DeviceLike | None = None):
         super().__init__(nan_strategy, device)
         self.add_state("total", precise(device=self.device), "precise")
 
-    def update(self, value: Any) -> None:
+    def update(self, value: TensorLike) -> None:
         """Add a number, or the elements of a tensor. [...]"""
         x, _, skipped = self.clean(value)
         self.states["total"].replace_(plus(self.states["total"], skipped.where(0.0, x).sum()))
@@ -93,11 +94,11 @@ class MeanMetric(Aggregator):
     Raises ValueError if an argument is not valid.
     """
 
-    def __init__(self, nan_strategy: Any = "warn", device: DeviceLike | None = None):
+    def __init__(self, nan_strategy: str | float = "warn", device: DeviceLike | None = None):
         super().__init__(nan_strategy, device)
         self.add_state("sums", precise(2, device=self.device), "precise")
 
-    def update(self, value: Any, weight: Any = 1.0) -> None:
+    def update(self, value: TensorLike, weight: TensorLike = 1.0) -> None:
         """Add a number, or the elements of a tensor, with their weights. [...]"""
         x, w, skipped = self.clean(value, weight)
         # [sum of value * weight, sum of weights], each with its compensation
@@ -126,12 +127,12 @@ class Extreme(Aggregator):
 
     least = False
 
-    def __init__(self, nan_strategy: Any = "warn", device: DeviceLike | None = None):
+    def __init__(self, nan_strategy: str | float = "warn", device: DeviceLike | None = None):
         super().__init__(nan_strategy, device)
         how, self.start = ("min", float("inf")) if self.least else ("max", float("-inf"))
         self.add_state("value_", tensor(self.start, float32, device=self.device), how)
 
-    def update(self, value: Any) -> None:
+    def update(self, value: TensorLike) -> None:
         """Compare with a number, or with the elements of a tensor. [...]"""
         x, _, skipped = self.clean(value)
         # an empty tensor has no extreme
@@ -177,11 +178,11 @@ class CatMetric(Aggregator):
     Raises ValueError if an argument is not valid.
     """
 
-    def __init__(self, nan_strategy: Any = "warn", device: DeviceLike | None = None):
+    def __init__(self, nan_strategy: str | float = "warn", device: DeviceLike | None = None):
         super().__init__(nan_strategy, device)
         self.add_state("values", [], "cat")
 
-    def update(self, value: Any) -> None:
+    def update(self, value: TensorLike) -> None:
         """Keep a number, or the elements of a tensor. [...]"""
         x, _, skipped = self.clean(value)
         # [2, n]: values and the mask. Dropping the skipped ones here would need their number, a readback.

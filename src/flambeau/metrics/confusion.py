@@ -1,5 +1,6 @@
 """Confusion matrices and the metrics computed from them."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..core.dtype import float32, int32
@@ -138,7 +139,7 @@ class PairCounts(Metric):
     def wrong(self) -> Any:
         return (self.states["confmat"][-1],) if self.validate_args else ()
 
-    def check(self, counts: Any) -> None:
+    def check(self, counts: Sequence[int]) -> None:
         if any(counts):
             raise ValueError(describe_classes(self.name, self.num_classes, *counts))
 

@@ -85,7 +85,7 @@ class CurveMetric(Metric):
             return ()
         return ((self.all_scores()[1] == -2).sum() if self.thresholds is None else self.states["bins"][-1],)
 
-    def check(self, counts: Any) -> None:
+    def check(self, counts: Sequence[int]) -> None:
         if any(counts):
             problem = "neither 0 nor 1" if self.labels_are_bits else f"not classes of 0 to {self.labels - 1}"
             raise ValueError(

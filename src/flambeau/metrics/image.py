@@ -419,7 +419,7 @@ class FrechetInceptionDistance(Metric):
     def wrong(self) -> Any:
         return total_of(self.states["real_n"]), total_of(self.states["fake_n"])
 
-    def check(self, counts: Any) -> None:
+    def check(self, counts: Sequence[int]) -> None:
         if min(counts) < 2:
             real, fake = (f"{n:.0f}" for n in counts)
             rule = "the covariance needs at least 2 images of each kind: update with more"

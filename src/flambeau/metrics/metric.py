@@ -1,6 +1,6 @@
 """Metric, a value that many batches make together: updates run on the device, and `compute` reads once."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from functools import wraps
 from typing import Any, ClassVar, Self
@@ -134,7 +134,9 @@ class Metric:
 
     # --- states ---
 
-    def add_state(self, name: str, default: State, dist_reduce_fx: Any = None) -> None:
+    def add_state(
+        self, name: str, default: State, dist_reduce_fx: str | Callable[..., Any] | None = None
+    ) -> None:
         """Keep a tensor, a Python number or a list of tensors (which begins empty) between updates.
 
         dist_reduce_fx: how two states are merged: "sum", "max", "min", "cat" (for lists), or a function
@@ -185,7 +187,7 @@ class Metric:
         """Tensors that are read with the value, for `check`."""
         return ()
 
-    def check(self, counts: Any) -> None:
+    def check(self, counts: Sequence[int]) -> None:
         """Raise an error if the counts of invalid input are not 0."""
 
     def shared_key(self) -> Any:

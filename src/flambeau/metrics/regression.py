@@ -1,5 +1,6 @@
 """Errors and correlations of numbers."""
 
+from collections.abc import Sequence
 from math import log
 from typing import Any
 
@@ -381,7 +382,7 @@ class R2Score(ExplainedShare):
     def wrong(self) -> Any:
         return (total_of(self.states["moments"])[0],)
 
-    def check(self, counts: Any) -> None:
+    def check(self, counts: Sequence[int]) -> None:
         if counts[0] < 2:
             raise ValueError(
                 f"{self.name}.compute(): {counts[0]:.0f} targets have no variance: update with 2 or more"

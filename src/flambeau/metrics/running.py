@@ -10,6 +10,7 @@ from typing import Any
 from ..core.dtype import float32
 from ..device import DeviceLike
 from ..functions import memory, stack
+from ..optim.optimizer import Optimizer
 from ..tensor import Tensor
 from .aggregation import Latest
 from .inputs import check_count, refuse
@@ -93,11 +94,11 @@ class LearningRate(Latest):
 
     takes = BATCHES
 
-    def __init__(self, optimizer: Any = None, device: DeviceLike | None = None):
+    def __init__(self, optimizer: Optimizer | None = None, device: DeviceLike | None = None):
         super().__init__(device)
         self.optimizer = optimizer
 
-    def follow(self, optimizer: Any) -> None:
+    def follow(self, optimizer: Optimizer) -> None:
         """Read this optimizer if none was passed."""
         self.optimizer = optimizer if self.optimizer is None else self.optimizer
 

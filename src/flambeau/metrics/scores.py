@@ -1,5 +1,6 @@
 """The base of metrics of true and false positives and negatives, and the averages of their scores."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ..core.dtype import float32, int32
@@ -120,7 +121,7 @@ class CountMetric(Metric):
     def _wrong(self) -> Any:
         raise NotImplementedError
 
-    def check(self, counts: Any) -> None:
+    def check(self, counts: Sequence[int]) -> None:
         if any(counts):
             raise ValueError(self._describe(*counts))
 

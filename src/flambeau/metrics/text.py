@@ -56,7 +56,7 @@ class Perplexity(Metric):
     def wrong(self) -> Any:
         return (self.states["strange"],)
 
-    def check(self, counts: Any) -> None:
+    def check(self, counts: Sequence[int]) -> None:
         if any(counts):
             cure = "use those, or pass ignore_index for positions without a token"
             raise ValueError(
@@ -360,16 +360,18 @@ class ROUGEScore(Metric):
             words = [self.stem(w) if len(w) > 3 else w for w in words]
         return [w for w in words if w]
 
-    def update(self, preds: str | Sequence[str], target: Any) -> None:
+    def update(
+        self, preds: str | Sequence[str], target: str | Sequence[str] | Sequence[Sequence[str]]
+    ) -> None:
         """Count texts and the references of each, a string or several; ValueError for unequal numbers."""
         preds = [preds] if isinstance(preds, str) else list(preds)
-        target = [target] if isinstance(target, str) else list(target)
+        reference_texts: list[Any] = [target] if isinstance(target, str) else list(target)
         # one text and a list of strings: all are references of that text
-        if len(preds) == 1 and len(target) > 1 and all(isinstance(t, str) for t in target):
-            target = [target]
-        target = [[t] if isinstance(t, str) else list(t) for t in target]
-        check_pairs(self, preds, target)
-        for text, references in zip(preds, target, strict=True):
+        if len(preds) == 1 and len(reference_texts) > 1 and all(isinstance(t, str) for t in reference_texts):
+            reference_texts = [reference_texts]
+        reference_texts = [[t] if isinstance(t, str) else list(t) for t in reference_texts]
+        check_pairs(self, preds, reference_texts)
+        for text, references in zip(preds, reference_texts, strict=True):
             self.states["total"] += 1
             for key in self.rouge_keys:
                 each = [self._score(key, text, r) for r in references]

@@ -1,5 +1,6 @@
 """A conversation with a language model: its history, replies as they are written, and when one ends."""
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -251,7 +252,7 @@ def prompt_of(
 
 
 def chat(
-    path: Any,
+    path: str | os.PathLike[str],
     device: DeviceLike | None = None,
     dtype: DTypeLike | None = None,
     *,

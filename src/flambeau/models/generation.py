@@ -15,6 +15,7 @@ from ..core.tree import is_sequence
 from ..device import DeviceLike
 from ..errors import suggest
 from ..functions import Reading, read
+from ..nn.module import Module
 from ..ops.join import cat
 from ..ops.random import Generator
 from ..ops.random import generator as default_generator
@@ -205,8 +206,8 @@ class Decoder:
     T5ForConditionalGeneration.
     """
 
-    def __init__(self, model: Any):
-        self.model = model
+    def __init__(self, model: Module):
+        self.model: Any = model
         self.steps: dict[tuple[Any, ...], Step] = {}  # by cache sizes, the most recent last
 
     @no_grad()
@@ -215,7 +216,7 @@ class Decoder:
         input_ids: Any,
         max_new_tokens: int | None = None,
         *,
-        attention_mask: Any = None,
+        attention_mask: Tensor | Sequence[Sequence[int]] | None = None,
         streamer: Callable[[list[int]], Any] | None = None,
         **options: Any,
     ) -> Tensor:
@@ -235,7 +236,7 @@ class Decoder:
         input_ids: Any,
         max_new_tokens: int | None = None,
         *,
-        attention_mask: Any = None,
+        attention_mask: Tensor | None = None,
         positions: int = 0,
         **options: Any,
     ) -> Rows["NewTokens"]:
@@ -262,7 +263,12 @@ class Decoder:
         return Sampling(eos_token_id=self._ends({"eos_token_id": eos_token_id})["eos_token_id"]).ends
 
     def _start(
-        self, input_ids: Any, new: int | None, attention_mask: Any, positions: int, options: dict[str, Any]
+        self,
+        input_ids: Any,
+        new: int | None,
+        attention_mask: Any,
+        positions: int,
+        options: dict[str, Any],
     ) -> tuple[Tensor, Iterator["NewTokens"]]:
         """Return the first input of the decoder, and the new tokens as they are written."""
         options = dict(options)
@@ -317,11 +323,11 @@ class Decoder:
 
 
 def generate(
-    model: Any,
+    model: Module,
     input_ids: Any,
     max_new_tokens: int | None = None,
     *,
-    attention_mask: Any = None,
+    attention_mask: Tensor | Sequence[Sequence[int]] | None = None,
     streamer: Callable[[list[int]], Any] | None = None,
     do_sample: bool = False,
     temperature: float | None = None,
@@ -337,7 +343,7 @@ def generate(
     num_return_sequences: int = 1,
     logits_processor: Sequence[Processor] | None = None,
     max_length: int | None = None,
-    stop_strings: Any = None,
+    stop_strings: str | Sequence[str] | None = None,
     tokenizer: Any = None,
     eos_token_id: Any = CONFIG,
     pad_token_id: Any = CONFIG,

@@ -1,6 +1,7 @@
 """Builds a network from a folder with config.json and weights, as on model hubs."""
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -61,7 +62,7 @@ KINDS: dict[str, Any] = {  # by model_type
 
 
 def from_pretrained(
-    path: Any,
+    path: str | os.PathLike[str],
     device: DeviceLike | None = None,
     dtype: DTypeLike | None = None,
     *,

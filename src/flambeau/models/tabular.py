@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -283,7 +284,7 @@ class TabularModel(Module):
         return self.layers(cat(parts, 1))
 
     @classmethod
-    def from_file(cls, path: Any) -> TabularModel:
+    def from_file(cls, path: str | os.PathLike[str]) -> TabularModel:
         """Rebuild a saved model with its encoder, in eval mode.
 
         path: a file of `save`, or a checkpoint of a Learner. FlambeauError for a file of another model, and

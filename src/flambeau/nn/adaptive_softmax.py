@@ -1,5 +1,6 @@
 """Loss layers with weights, for many classes: adaptive softmax, and linear with cross entropy."""
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any, NamedTuple
 
@@ -37,7 +38,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         self,
         in_features: int,
         n_classes: int,
-        cutoffs: Any,
+        cutoffs: Sequence[int],
         div_value: float = 4.0,
         head_bias: bool = False,
         device: DeviceLike | None = None,

@@ -35,7 +35,11 @@ Shape = tuple[int, ...]
 
 
 def _sizes(
-    x: Tensor, nd: int, kernel: tuple[int, ...], output_size: Any, output_ratio: Any
+    x: Tensor,
+    nd: int,
+    kernel: tuple[int, ...],
+    output_size: Any,
+    output_ratio: float | Sequence[float] | None,
 ) -> tuple[int, ...]:
     """The number of windows of each dim; ValueError if it is not given, or windows do not fit."""
     call = f"fractional_max_pool{nd}d({describe(x)}"
@@ -164,7 +168,7 @@ class _FractionalMaxPool(Module):
         self,
         kernel_size: Size,
         output_size: Size | None = None,
-        output_ratio: Any = None,
+        output_ratio: float | Sequence[float] | None = None,
         return_indices: bool = False,
         _random_samples: Tensor | None = None,
     ):

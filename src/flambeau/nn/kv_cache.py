@@ -1,7 +1,5 @@
 """A cache of earlier keys and values, for token-by-token attention."""
 
-from typing import Any
-
 from ..core import dtype as dt
 from ..core.dtype import DTypeLike
 from ..core.modes import no_grad
@@ -54,7 +52,7 @@ class KVCache(Module):
             self.count.assign_(start + key.shape[-2])
         return self.keys, self.values, start
 
-    def write(self, key: Tensor, value: Tensor, start: Any) -> None:
+    def write(self, key: Tensor, value: Tensor, start: int | Tensor | HostScalar) -> None:
         """Write keys and values from position `start` on; `count` stays. [b, h, n, d], [b, h, n, e]"""
         with no_grad():
             self.keys.assign_(put_rows(self.keys, key, start))

@@ -1,5 +1,6 @@
 """Module, a tree of parameters, buffers and modules with PyTorch's names."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any, Self
@@ -474,7 +475,7 @@ class Module(Owner):
         """Parameters and buffers on the GPU, by PyTorch's name for it; returns self."""
         return self.to("cuda" if device is None else device)
 
-    def type(self, dst_type: Any) -> Self:
+    def type(self, dst_type: DTypeLike) -> Self:
         """Parameters and float buffers in a dtype; returns self."""
         return self.to(dtype=dst_type)
 
@@ -600,13 +601,15 @@ class Module(Owner):
         rule = "a device's memory belongs to one process: send state_dict(), or save(path) and load(path)"
         raise TypeError(f"{type(self).__name__}.share_memory(): {rule}")
 
-    def save(self, path: Any) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write state_dict to a .safetensors file; FlambeauError if it can't be written."""
         from ..io.safetensors import save_file
 
         save_file(self.state_dict(), path)
 
-    def load(self, path: Any, strict: bool = True, *, rename: Iterable[tuple[str, str]] = ()) -> Keys:
+    def load(
+        self, path: str | os.PathLike[str], strict: bool = True, *, rename: Iterable[tuple[str, str]] = ()
+    ) -> Keys:
         """Load a file that fb.load reads, or the model in a checkpoint of a Learner; errors are those of
         load_state_dict, or name the file.
 

@@ -9,7 +9,7 @@ from ..device import DeviceLike
 from ..errors import ValueError
 from ..ops.attention.attention import scaled_dot_product_attention
 from ..ops.join import cat, stack
-from ..tensor import Tensor
+from ..tensor import HostScalar, Tensor
 from .kv_cache import KVCache
 from .linear import Linear, positive
 from .module import Module, cast_layer
@@ -35,13 +35,13 @@ class SinusoidalEmbedding(Module):
             raise ValueError(f"SinusoidalEmbedding({d_model}): features come in pairs: pass an even number")
         self.d_model, self.base = d_model, base
 
-    def table(self, n: int, start: Any = 0, device: DeviceLike | None = None) -> Tensor:
+    def table(self, n: int, start: int | Tensor | HostScalar = 0, device: DeviceLike | None = None) -> Tensor:
         """The encoding of n tokens from position `start` (a number or a tensor) on. -> [n, d]"""
         angles = _angles(Tensor.arange(n, device=device) + start, self.d_model, self.base)
         # sine and cosine alternate: [n, pairs, 2] to [n, d]
         return stack([angles.sin(), angles.cos()], -1).flatten(-2)
 
-    def forward(self, x: Tensor, start: Any = 0) -> Tensor:
+    def forward(self, x: Tensor, start: int | Tensor | HostScalar = 0) -> Tensor:
         return x + self.table(x.shape[-2], start, x.device).to(x.dtype)
 
 
@@ -59,7 +59,7 @@ class RotaryEmbedding(Module):
             raise ValueError(f"RotaryEmbedding({dim}): features come in pairs: pass an even number")
         self.dim, self.base, self.interleaved = dim, base, interleaved
 
-    def forward(self, x: Tensor, start: Any = 0) -> Tensor:
+    def forward(self, x: Tensor, start: int | Tensor | HostScalar = 0) -> Tensor:
         """Rotate x, whose tokens have consecutive positions from `start` (a number or a tensor)."""
         if x.shape[-1] != self.dim:
             rule = f"the layer expects {self.dim} features, the input has {x.shape[-1]}"
@@ -103,7 +103,9 @@ class ALiBi(Module):
         positive("ALiBi", num_heads=num_heads)
         self.num_heads, self.slopes = num_heads, _slopes(num_heads)
 
-    def forward(self, queries: int, keys: int, start: Any = 0, device: DeviceLike | None = None) -> Tensor:
+    def forward(
+        self, queries: int, keys: int, start: int | Tensor | HostScalar = 0, device: DeviceLike | None = None
+    ) -> Tensor:
         """The bias; the first query is at position `start`. -> [heads, queries, keys]"""
         rows = (Tensor.arange(queries, device=device) + start).unsqueeze(1)
         # distance of query and key: [queries, keys]

@@ -187,7 +187,9 @@ class RNNBase(RecurrentModule):
 
     # --- running ---
 
-    def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
+    def forward(
+        self, input: Tensor | PackedSequence, hx: Tensor | tuple[Tensor, Tensor] | None = None
+    ) -> tuple[Any, Any]:
         if isinstance(input, PackedSequence):
             return self._run_packed(input, hx)
         x = input.transpose(0, 1) if self.batch_first and input.ndim == 3 else input  # [t, b, input]
@@ -314,8 +316,8 @@ class RNN(RNNBase):
     batch_first: bool = False
     dropout: float = 0.0
     bidirectional: bool = False
-    device: Any = None
-    dtype: Any = None
+    device: DeviceLike | None = None
+    dtype: DTypeLike | None = None
     _: KW_ONLY
     reverse: bool = False
     clip: float | None = None
@@ -363,8 +365,8 @@ class GRU(RNNBase):
     batch_first: bool = False
     dropout: float = 0.0
     bidirectional: bool = False
-    device: Any = None
-    dtype: Any = None
+    device: DeviceLike | None = None
+    dtype: DTypeLike | None = None
     _: KW_ONLY
     reverse: bool = False
     clip: float | None = None
@@ -409,8 +411,8 @@ class LSTM(RNNBase):
     dropout: float = 0.0
     bidirectional: bool = False
     proj_size: int = 0
-    device: Any = None
-    dtype: Any = None
+    device: DeviceLike | None = None
+    dtype: DTypeLike | None = None
     _: KW_ONLY
     reverse: bool = False
     clip: float | None = None
@@ -591,6 +593,6 @@ class LSTMCell(RNNCellBase):
         self.cell_activation = cell_activation
         super().__init__(input_size, hidden_size, bias, device, dtype)
 
-    def forward(self, input: Tensor, hx: Any = None) -> tuple[Tensor, Tensor]:
+    def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
         hidden, cell = self._step(input, [None, None] if hx is None else list(hx))
         return hidden, cell

@@ -1,5 +1,6 @@
 """PyTorch's layers for several devices, on one device."""
 
+from collections.abc import Sequence
 from contextvars import ContextVar
 from types import GenericAlias
 from typing import Any, Protocol
@@ -122,7 +123,13 @@ class DataParallel(Module):
     # DataParallel[int], as PyTorch allows it
     __class_getitem__: Any = classmethod(GenericAlias)  # pyright: ignore[reportUnknownVariableType]
 
-    def __init__(self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0):
+    def __init__(
+        self,
+        module: Module,
+        device_ids: Sequence[DeviceLike] | None = None,
+        output_device: DeviceLike | None = None,
+        dim: int = 0,
+    ):
         if device_ids is not None and len(device_ids) > 1:
             raise ValueError(f"DataParallel(device_ids={list(device_ids)}): {PARALLEL}")
         self.module = module  # the attribute's name gives state_dict its prefix "module."

@@ -40,8 +40,8 @@ class _Layer(Module):
     batch_first: bool = False
     norm_first: bool = False
     bias: bool = True
-    device: Any = None
-    dtype: Any = None
+    device: DeviceLike | None = None
+    dtype: DTypeLike | None = None
     self_attn: ClassVar[Any]
     multihead_attn: ClassVar[Any]
 
@@ -268,15 +268,15 @@ class Transformer(Module):
     num_decoder_layers: int = 6
     dim_feedforward: int = 2048
     dropout: float = 0.1
-    activation: Any = "relu"
+    activation: str | Callable[[Tensor], Tensor] = "relu"
     custom_encoder: Module | None = None
     custom_decoder: Module | None = None
     layer_norm_eps: float = 1e-5
     batch_first: bool = False
     norm_first: bool = False
     bias: bool = True
-    device: Any = None
-    dtype: Any = None
+    device: DeviceLike | None = None
+    dtype: DTypeLike | None = None
 
     def __post_init__(self):
         # Options that PyTorch's module has no attributes for are removed from the dataclass's fields.

@@ -1,6 +1,7 @@
 """Exports a model or a function of tensors as an ONNX file."""
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,12 @@ OPSET, IR_VERSION = 18, 9
 
 
 def export(
-    model: Callable[..., Any], example: Any, path: Any = None, *, dynamic: Any = None, names: Any = None
+    model: Callable[..., Any],
+    example: Any,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    dynamic: Mapping[str, Mapping[int, str]] | bool | None = None,
+    names: Sequence[str] | None = None,
 ) -> bytes:
     """Write a module or a function of tensors as an ONNX file; returns its bytes.
 

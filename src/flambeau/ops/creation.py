@@ -382,7 +382,7 @@ def _elements_before(k: Tensor, length: int) -> Tensor:
 
 @composed
 def tril_indices(
-    row: Any, col: int, offset: int = 0, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None
+    row: int, col: int, offset: int = 0, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None
 ) -> Tensor:
     """Rows and columns of a matrix's lower triangle, row by row, int64. -> [2, n]
 
@@ -398,7 +398,7 @@ def tril_indices(
 
 @composed
 def triu_indices(
-    row: Any, col: int, offset: int = 0, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None
+    row: int, col: int, offset: int = 0, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None
 ) -> Tensor:
     """Rows and columns of a matrix's upper triangle, row by row, int64. -> [2, n]
 

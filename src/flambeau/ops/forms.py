@@ -37,7 +37,7 @@ def dim_order(input: Tensor) -> tuple[int, ...]:
     return tuple(range(input.ndim))
 
 
-def _strided_places(self: Any, size: Any, stride: Any, storage_offset: int | None):
+def _strided_places(self: Any, size: Sequence[int], stride: Sequence[int], storage_offset: int | None):
     """The sizes of a strided view and the indices of its elements; ValueError if one is out of range."""
     size, stride = integers(size, "size"), integers(stride, "stride")
     first = integers(storage_offset, "storage_offset", may_be_several=False) or 0
@@ -52,7 +52,9 @@ def _strided_places(self: Any, size: Any, stride: Any, storage_offset: int | Non
     return size, places.reshape(-1)
 
 
-def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+def as_strided(
+    input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
+) -> Tensor:
     """A copy of the elements at distances `stride`, counted in the order of elements. -> [*size]
 
     storage_offset: the index of the first element (0). ValueError if an element is out of range.
@@ -62,7 +64,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
 
 
 def as_strided_scatter(
-    input: Tensor, src: Any, size: Any, stride: Any, storage_offset: int | None = None
+    input: Tensor, src: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
 ) -> Tensor:
     """A copy with src at the elements that as_strided selects. [...], [*size] -> [...]
 
@@ -77,7 +79,7 @@ def is_inference(input: Tensor) -> bool:
     return False
 
 
-def is_set_to(input: Tensor, tensor: Any) -> bool:
+def is_set_to(input: Tensor, tensor: Tensor) -> bool:
     """Whether two tensors share one value, not only equal values."""
     return input.node is tensor.node
 
@@ -85,8 +87,8 @@ def is_set_to(input: Tensor, tensor: Any) -> bool:
 @without_effect
 def new_empty_strided(
     input: Tensor,
-    size: Any,
-    stride: Any,
+    size: Sequence[int],
+    stride: Sequence[int],
     *,
     dtype: DTypeLike | None = None,
     device: DeviceLike | None = None,
@@ -102,7 +104,7 @@ def map2_(input: Tensor, x: Any, y: Any, callable: Callable[[Any, Any, Any], Any
     return _from_host(input, [callable(*v) for v in zip(*rows, strict=True)])
 
 
-def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
+def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """split into parts of sizes split_sizes."""
     return input.split(list(split_sizes), dim)
 
@@ -120,7 +122,7 @@ def apply_(input: Tensor, callable: Callable[[Any], Any]) -> Tensor:
     return _from_host(input, [callable(v) for v in input.reshape(-1).tolist()])
 
 
-def map_(input: Tensor, tensor: Any, callable: Callable[[Any, Any], Any]) -> Tensor:
+def map_(input: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
     """apply_ with a function of two elements, this tensor's and another's, which is broadcast."""
     others = tensor.expand(*input.shape).reshape(-1).tolist()
     return _from_host(

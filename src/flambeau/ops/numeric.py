@@ -101,7 +101,7 @@ def frac(input: Tensor) -> Tensor:
 
 
 @composed
-def float_power(input: Any, exponent: Any) -> Tensor:
+def float_power(input: TensorLike, exponent: TensorLike) -> Tensor:
     """input**exponent in floats for all dtypes (PyTorch: in float64). [...], [...] -> [...]"""
     return as_float(input).pow(as_float(exponent) if is_tensor(exponent) else exponent * 1.0)
 

@@ -145,7 +145,11 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
 
 @composed
 def gradient(
-    input: Tensor, *, spacing: Any = 1, dim: int | Sequence[int] | None = None, edge_order: int = 1
+    input: Tensor,
+    *,
+    spacing: float | Sequence[float] | Tensor | Sequence[Tensor] | None = 1,
+    dim: int | Sequence[int] | None = None,
+    edge_order: int = 1,
 ) -> tuple[Tensor, ...]:
     """The derivative along each dim by central differences, one-sided of order 1 or 2 at the ends. -> a tuple
 

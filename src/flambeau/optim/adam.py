@@ -1,6 +1,7 @@
 """Adam and its variants: steps of about equal size for every parameter, whatever its gradient's scale."""
 
 from math import log
+from types import SimpleNamespace
 from typing import Any
 
 from ..core.node import describe
@@ -17,7 +18,7 @@ class ByMoments(Optimizer):
     names = ("exp_avg", "exp_avg_sq")
     decoupled = False  # for classes without the option
 
-    def apply_decay(self, p: Tensor, g: Tensor, o: Any) -> tuple[Tensor, Tensor]:
+    def apply_decay(self, p: Tensor, g: Tensor, o: SimpleNamespace) -> tuple[Tensor, Tensor]:
         """Return parameter and gradient after the weight decay."""
         if not o.weight_decay:
             # decoupled decay shrinks p itself (AdamW); the other kind adds to g, and so to m and v (L2
@@ -27,7 +28,7 @@ class ByMoments(Optimizer):
             return p * (1 - o.lr * o.weight_decay), g
         return p, g + p * o.weight_decay
 
-    def means(self, g: Tensor, s: State, o: Any) -> tuple[Tensor, Tensor]:
+    def means(self, g: Tensor, s: State, o: SimpleNamespace) -> tuple[Tensor, Tensor]:
         """Update the running means with a gradient, and return them."""
         beta1, beta2 = o.betas
         m, v = s["exp_avg"], s["exp_avg_sq"]
@@ -84,11 +85,11 @@ class Adam(ByMoments):
 
     optional = ("max_exp_avg_sq",)
 
-    def begin(self, p: Tensor, o: Any) -> dict[str, Any]:
+    def begin(self, p: Tensor, o: SimpleNamespace) -> dict[str, Any]:
         """Return zeros for the means and, with amsgrad, for the largest v."""
         return {**super().begin(p, o), **({"max_exp_avg_sq": 0.0} if o.amsgrad else {})}
 
-    def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
+    def update(self, p: Tensor, g: Tensor, s: State, o: SimpleNamespace) -> Tensor:
         """p's new value. [...], [...] -> [...]"""
         p, g = self.apply_decay(p, g, o)
         m, v = self.means(g, s, o)
@@ -186,7 +187,7 @@ class Adamax(ByMoments):
         options |= {"capturable": capturable, "offload": offload}
         super().__init__(params, options)
 
-    def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
+    def update(self, p: Tensor, g: Tensor, s: State, o: SimpleNamespace) -> Tensor:
         """p's new value. [...], [...] -> [...]"""
         p, g = self.apply_decay(p, g, o)
         beta1, beta2 = o.betas
@@ -237,12 +238,12 @@ class NAdam(ByMoments):
         options |= {"differentiable": differentiable, "offload": offload}
         super().__init__(params, options)
 
-    def count(self, s: State, o: Any) -> None:
+    def count(self, s: State, o: SimpleNamespace) -> None:
         """Advance the step, and the product of all momenta."""
         super().count(s, o)
         s["mu_product"].assign_(s["mu_product"] * self._momentum(s["step"], o))
 
-    def terms(self, s: State, o: Any) -> State:
+    def terms(self, s: State, o: SimpleNamespace) -> State:
         """Return the factors of g and m, and the divisor of the root of v."""
         step, product = s["step"], s["mu_product"]
         mu, following = self._momentum(step, o), self._momentum(step + 1, o)
@@ -253,14 +254,14 @@ class NAdam(ByMoments):
             "of_root": correction(o.betas[1], step).sqrt(),
         }
 
-    def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
+    def update(self, p: Tensor, g: Tensor, s: State, o: SimpleNamespace) -> Tensor:
         """p's new value. [...], [...] -> [...]"""
         p, g = self.apply_decay(p, g, o)
         m, v = self.means(g, s, o)
         ahead = g * s["of_g"] + m * s["of_m"]
         return p - ahead / (v.sqrt() / s["of_root"] + o.eps) * o.lr
 
-    def _momentum(self, step: Tensor, o: Any) -> Tensor:
+    def _momentum(self, step: Tensor, o: SimpleNamespace) -> Tensor:
         # momentum_decay's exponent makes the momentum grow from beta1 / 2 to beta1
         return (1 - (step * (o.momentum_decay * log(0.96))).exp() * 0.5) * o.betas[0]
 
@@ -301,7 +302,7 @@ class RAdam(ByMoments):
         options |= {"offload": offload}
         super().__init__(params, options)
 
-    def terms(self, s: State, o: Any) -> State:
+    def terms(self, s: State, o: SimpleNamespace) -> State:
         """Return the rate: positive for steps along m / sqrt(v), negative for steps along m alone."""
         # One number encodes both cases, since each update kernel binds every number that it reads.
         step, beta2 = s["step"], o.betas[1]
@@ -313,7 +314,7 @@ class RAdam(ByMoments):
         # without rectification the step is lr * m / (1 - beta1^t); its sign is the flag
         return {"rate": (length > 5).where(adaptive, -1.0) * (o.lr / correction(o.betas[0], step))}
 
-    def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
+    def update(self, p: Tensor, g: Tensor, s: State, o: SimpleNamespace) -> Tensor:
         """p's new value. [...], [...] -> [...]"""
         p, g = self.apply_decay(p, g, o)
         m, v = self.means(g, s, o)
@@ -356,7 +357,7 @@ class SparseAdam(ByMoments):
                 rule = "is complex, which this optimiser does not support: use Adam"
                 raise ValueError(f"SparseAdam([..., {describe(p)}]): parameter {i} {rule}")
 
-    def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
+    def update(self, p: Tensor, g: Tensor, s: State, o: SimpleNamespace) -> Tensor:
         """p's new value. [rows, ...], [rows, ...] -> [rows, ...]"""
         # a row is used if any of its elements has a gradient: [rows, ...] -> [rows, 1, ...]
         used = g.ne(0)

@@ -1,5 +1,6 @@
 """Adagrad, Adadelta, RMSprop and Adafactor scale each element's step by the size of its past gradients."""
 
+from types import SimpleNamespace
 from typing import Any
 
 from ..core.dtype import finfo, float32
@@ -43,12 +44,12 @@ class Adagrad(Optimizer):
 
     names = ("sum",)
 
-    def begin(self, p: Tensor, o: Any) -> dict[str, Any]:
+    def begin(self, p: Tensor, o: SimpleNamespace) -> dict[str, Any]:
         """The sum of squares."""
         first = o.initial_accumulator_value
         return {"sum": first.value if first else 0.0}
 
-    def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
+    def update(self, p: Tensor, g: Tensor, s: State, o: SimpleNamespace) -> Tensor:
         """p's new value. [...], [...] -> [...]"""
         if o.weight_decay:
             g = g + p * o.weight_decay
@@ -91,7 +92,7 @@ class Adadelta(Optimizer):
         options |= {"differentiable": differentiable, "offload": offload}
         super().__init__(params, options)
 
-    def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
+    def update(self, p: Tensor, g: Tensor, s: State, o: SimpleNamespace) -> Tensor:
         """p's new value. [...], [...] -> [...]"""
         if o.weight_decay:
             g = g + p * o.weight_decay
@@ -142,12 +143,12 @@ class RMSprop(Optimizer):
 
     names, optional = ("square_avg",), ("momentum_buffer", "grad_avg")
 
-    def begin(self, p: Tensor, o: Any) -> dict[str, Any]:
+    def begin(self, p: Tensor, o: SimpleNamespace) -> dict[str, Any]:
         """Return zeros for the mean square and for the state that the options need."""
         is_needed = {"square_avg": True, "momentum_buffer": o.momentum, "grad_avg": o.centered}
         return {name: 0.0 for name, is_wanted in is_needed.items() if is_wanted}
 
-    def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
+    def update(self, p: Tensor, g: Tensor, s: State, o: SimpleNamespace) -> Tensor:
         """p's new value. [...], [...] -> [...]"""
         if o.weight_decay:
             g = g + p * o.weight_decay
@@ -198,7 +199,7 @@ class Adafactor(Optimizer):
 
     optional = ("row_var", "col_var", "variance")
 
-    def begin(self, p: Tensor, o: Any) -> dict[str, Any]:
+    def begin(self, p: Tensor, o: SimpleNamespace) -> dict[str, Any]:
         """Return zeros for the mean squares: by row and by column of a matrix, by element of a vector."""
         if p.ndim < 2:
             return {"variance": 0.0}  # too few elements to save memory: kept by element
@@ -207,7 +208,7 @@ class Adafactor(Optimizer):
         sums = {"row_var": (*batch, n, 1), "col_var": (*batch, 1, m)}
         return {name: Tensor.zeros(*shape, device=p.device) for name, shape in sums.items()}
 
-    def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
+    def update(self, p: Tensor, g: Tensor, s: State, o: SimpleNamespace) -> Tensor:
         """p's new value. [...], [...] -> [...]"""
         # 1 - beta2 at step t: 1 at the first, which needs no bias correction
         share = s["step"] ** o.beta2_decay

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from math import inf, prod
 from typing import Any
 
+from ..tensor import Tensor
 from .optimizer import Optimizer
 from .schedules import LRScheduler, one_each
 
@@ -225,7 +226,7 @@ class ReduceLROnPlateau(LRScheduler):
         # relative: best * (1 - threshold) for "min", best * (1 + threshold) for "max"
         return sign * value > sign * best * (1 + sign * self.threshold)
 
-    def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
+    def step(self, metrics: float | Tensor, epoch: int | None = None) -> None:  # type: ignore[override]
         """Record a value, and lower the rates if it has not improved for more than `patience` steps."""
         value = float(metrics)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch

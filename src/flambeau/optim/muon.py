@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from math import sqrt
+from types import SimpleNamespace
 from typing import Any
 
 from ..core.node import describe
@@ -72,7 +73,7 @@ class Muon(Optimizer):
             names = ", ".join(repr(n) for n in ADJUSTED if n)
             raise ValueError(f"Muon(adjust_lr_fn={group['adjust_lr_fn']!r}): unknown: use one of {names}")
 
-    def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
+    def update(self, p: Tensor, g: Tensor, s: State, o: SimpleNamespace) -> Tensor:
         """p's new value. [n, m], [n, m] -> [n, m]"""
         (new,) = self.update_all([(p, g, s, o)])
         return new
@@ -91,7 +92,7 @@ class Muon(Optimizer):
             direction |= zip(batch, directions.unbind(0) if len(batch) > 1 else [directions], strict=True)
         return (self._apply(*all_updates[i], direction[i]) for i in range(len(all_updates)))
 
-    def _apply(self, p: Tensor, g: Tensor, s: State, o: Any, direction: Tensor) -> Tensor:
+    def _apply(self, p: Tensor, g: Tensor, s: State, o: SimpleNamespace, direction: Tensor) -> Tensor:
         s["momentum_buffer"].assign_(_mean(s["momentum_buffer"], g, o))
         rate = o.lr * ADJUSTED[o.adjust_lr_fn](*p.shape)
         if o.weight_decay:
@@ -99,7 +100,7 @@ class Muon(Optimizer):
         return p - direction * rate
 
 
-def orthogonal(x: Tensor, o: Any) -> Tensor:
+def orthogonal(x: Tensor, o: SimpleNamespace) -> Tensor:
     """About U V^T of each x = U S V^T. [..., n, m] -> [..., n, m]"""
     # Newton-Schulz of degree 5: each singular value s becomes a s + b s^3 + c s^5. The default coefficients
     # are steep at 0, and converge only to about 0.7 to 1.2 (Jordan et al., 2024).
@@ -128,7 +129,7 @@ def _batches(updates: list[Update]) -> list[list[int]]:
     return batches
 
 
-def _mean(m: Tensor, g: Tensor, o: Any) -> Tensor:
+def _mean(m: Tensor, g: Tensor, o: SimpleNamespace) -> Tensor:
     return m + (g - m) * (1 - o.momentum)
 
 

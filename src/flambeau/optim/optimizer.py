@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, cast
 
 from ..autodiff.backward import Gradients
@@ -159,7 +160,7 @@ class Optimizer:
     def check(self, group: ParamGroup) -> None:
         """ValueError if options contradict each other."""
 
-    def begin(self, p: Tensor, o: Any) -> dict[str, Any]:
+    def begin(self, p: Tensor, o: SimpleNamespace) -> dict[str, Any]:
         """A parameter's initial state: tensors, or numbers that fill tensors of its shape."""
         return dict.fromkeys(self.names, 0.0)
 
@@ -169,24 +170,24 @@ class Optimizer:
         known, optional = {*cls.names, *cls.counts, *cls.optional}, set(cls.optional)
         return bool(names) and known - optional <= names <= known
 
-    def is_counted(self, o: Any) -> bool:
+    def is_counted(self, o: SimpleNamespace) -> bool:
         """Whether the update reads the numbers that parameters share."""
         return True
 
-    def count(self, s: State, o: Any) -> None:
+    def count(self, s: State, o: SimpleNamespace) -> None:
         """Advance the numbers that parameters share, before any parameter is updated."""
         s["step"].assign_(s["step"] + 1)
 
-    def after(self, s: State, o: Any) -> None:
+    def after(self, s: State, o: SimpleNamespace) -> None:
         """Advance the shared numbers that only the next step reads."""
 
-    def terms(self, s: State, o: Any) -> State:
+    def terms(self, s: State, o: SimpleNamespace) -> State:
         """Terms of the update that depend only on shared numbers and options, under names that the state does
         not use. They are computed once for all parameters that share them, and added to the `s` of `update`.
         """
         return {}
 
-    def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
+    def update(self, p: Tensor, g: Tensor, s: State, o: SimpleNamespace) -> Tensor:
         """The parameter's new value; new state is assigned to the tensors of `s`. `s["step"]` begins at 1.
 
         `o.lr` and other options are HostScalars, which multiply tensors, or 0.0 if they are 0.
@@ -518,7 +519,7 @@ def _full(p: Tensor, first: Any, device: Any) -> Tensor:
     return first if isinstance(first, Tensor) else Tensor.full(p.shape, first, device=device)
 
 
-def _plain_number(o: Any, value: Any) -> float:
+def _plain_number(o: SimpleNamespace, value: Any) -> float:
     """A shared number's initial value: a number, or the value of an option."""
     first = getattr(o, value) if isinstance(value, str) else value
     return getattr(first, "value", first)

@@ -1,5 +1,6 @@
 """SGD and its averaged form: steps along the gradient."""
 
+from types import SimpleNamespace
 from typing import Any
 
 from ..tensor import Tensor
@@ -51,11 +52,11 @@ class SGD(Optimizer):
 
     optional = ("momentum_buffer", "step")
 
-    def begin(self, p: Tensor, o: Any) -> dict[str, Any]:
+    def begin(self, p: Tensor, o: SimpleNamespace) -> dict[str, Any]:
         """Return zeros for the momentum, if it is used."""
         return {"momentum_buffer": 0.0} if o.momentum else {}
 
-    def is_counted(self, o: Any) -> bool:
+    def is_counted(self, o: SimpleNamespace) -> bool:
         """Dampening must know whether this is the first step."""
         return bool(o.dampening)
 
@@ -69,7 +70,7 @@ class SGD(Optimizer):
         }
         super()._load(state_dict | {"state": state} if state else state_dict)
 
-    def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
+    def update(self, p: Tensor, g: Tensor, s: State, o: SimpleNamespace) -> Tensor:
         """p's new value. [...], [...] -> [...]"""
         if o.weight_decay:
             g = g + p * o.weight_decay
@@ -119,20 +120,20 @@ class ASGD(Optimizer):
         options |= {"differentiable": differentiable, "capturable": capturable, "offload": offload}
         super().__init__(params, options)
 
-    def count(self, s: State, o: Any) -> None:
+    def count(self, s: State, o: SimpleNamespace) -> None:
         """Advance the step; the first one uses the current rate."""
         super().count(s, o)
         # eta starts as lr of the constructor; a schedule may have changed lr since
         s["eta"].assign_(s["step"].eq(1).where(o.lr, s["eta"]))
 
-    def after(self, s: State, o: Any) -> None:
+    def after(self, s: State, o: SimpleNamespace) -> None:
         """Compute the rate, and the weight in the average, of the next step."""
         step = s["step"]
         # the rate decays from the current lr, so that a schedule scales the whole curve
         s["eta"].assign_(o.lr / (1 + step * (o.lambd * o.lr)) ** o.alpha)
         s["mu"].assign_(1 / (step - o.t0).clamp(min=1))  # mu is 1 up to step t0 + 1: the average begins there
 
-    def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
+    def update(self, p: Tensor, g: Tensor, s: State, o: SimpleNamespace) -> Tensor:
         """p's new value. [...], [...] -> [...]"""
         if o.weight_decay:
             g = g + p * o.weight_decay

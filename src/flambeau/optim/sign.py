@@ -1,5 +1,6 @@
 """Rprop, Lion and Adan: steps by signs of gradients, or by how gradients change."""
 
+from types import SimpleNamespace
 from typing import Any
 
 from ..tensor import Tensor
@@ -40,11 +41,11 @@ class Rprop(Optimizer):
 
     names = ("prev", "step_size")
 
-    def begin(self, p: Tensor, o: Any) -> dict[str, Any]:
+    def begin(self, p: Tensor, o: SimpleNamespace) -> dict[str, Any]:
         """The previous gradient, and the step sizes."""
         return {"prev": 0.0, "step_size": o.lr.value}  # or the rate at the first update
 
-    def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
+    def update(self, p: Tensor, g: Tensor, s: State, o: SimpleNamespace) -> Tensor:
         """p's new value. [...], [...] -> [...]"""
         # As in PyTorch, an element whose gradient changes sign is not moved in this step, and counts as new
         # in the next.
@@ -85,7 +86,7 @@ class Lion(Optimizer):
         options |= {"maximize": maximize, "offload": offload}
         super().__init__(params, options)
 
-    def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
+    def update(self, p: Tensor, g: Tensor, s: State, o: SimpleNamespace) -> Tensor:
         """p's new value. [...], [...] -> [...]"""
         (beta1, beta2), m = o.betas, s["exp_avg"]
         # the sign makes every element's step lr long; beta1 only mixes the direction, beta2 is the memory
@@ -126,7 +127,7 @@ class Adan(Optimizer):
         options |= {"maximize": maximize, "offload": offload}
         super().__init__(params, options)
 
-    def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
+    def update(self, p: Tensor, g: Tensor, s: State, o: SimpleNamespace) -> Tensor:
         """p's new value. [...], [...] -> [...]"""
         (beta1, beta2, beta3), step = o.betas, s["step"]
         m, d, v = s["exp_avg"], s["exp_avg_diff"], s["exp_avg_sq"]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from math import cos, pi
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core.dtype import float32
 from ..core.modes import no_grad
@@ -14,6 +14,9 @@ from ..runtime.run import realize
 from ..tensor import Tensor
 from .optimizer import Optimizer
 from .schedules import LRScheduler, one_each
+
+if TYPE_CHECKING:
+    from ..nn.module import Module
 
 Average = Callable[[Tensor, Tensor, Tensor], Tensor]
 
@@ -69,7 +72,7 @@ class AveragedModel:
 
     def __init__(
         self,
-        model: Any,
+        model: "Module",
         device: DeviceLike | None = None,
         avg_fn: Average | None = None,
         multi_avg_fn: Callable[..., None] | None = None,
@@ -89,11 +92,11 @@ class AveragedModel:
     def __call__(self, *args: Any, **kw: Any) -> Any:
         return self.module(*args, **kw)
 
-    def _tensors(self, model: Any) -> list[Tensor]:
+    def _tensors(self, model: "Module") -> list[Tensor]:
         return [*model.parameters(), *model.buffers()]
 
     @no_grad()
-    def update_parameters(self, model: Any) -> None:
+    def update_parameters(self, model: "Module") -> None:
         """Add the model's current weights to the average; the first call copies them."""
         averaged = list(zip(self.module.parameters(), model.parameters(), strict=True))
         buffers = list(zip(self.module.buffers(), model.buffers(), strict=True))
@@ -141,14 +144,14 @@ class AveragedModel:
 
 
 @no_grad()
-def update_bn(loader: Iterable[Any], model: Any, device: DeviceLike | None = None) -> None:
+def update_bn(loader: Iterable[Any], model: "Module", device: DeviceLike | None = None) -> None:
     """Compute the running statistics of a model's batch norms again, over all batches of a loader.
 
     A batch is a tensor, or a list or tuple that begins with one. loader: gives batches; model: an
     AveragedModel, or any other; device: where batches are moved to.
     """
     inner = getattr(model, "module", model)
-    norms = [m for m in inner.modules() if getattr(m, "running_mean", None) is not None]
+    norms: list[Any] = [m for m in inner.modules() if getattr(m, "running_mean", None) is not None]
     if not norms:
         return
     # momentum None makes batch norms average all batches equally, from a count of 0

@@ -6,7 +6,7 @@ from time import perf_counter_ns
 from typing import Any, NamedTuple
 
 from ..core import events
-from ..device import get_device
+from ..device import DeviceLike, get_device
 from ..device.protocol import Gpu
 from ..errors import FlambeauError
 from ..fusion.plan import Cost
@@ -36,7 +36,7 @@ class Profile:
     "repeats"; overhead: seconds that profiling itself took.
     """
 
-    def __init__(self, device: Any = None):
+    def __init__(self, device: DeviceLike | None = None):
         self.device = get_device(device)
         self.kernels: list[Span] = []
         self._host = Stages()
@@ -160,7 +160,7 @@ class Profile:
         chrome_trace.write(self, Path(path))
 
 
-def profile(device: Any = None) -> Profile:
+def profile(device: DeviceLike | None = None) -> Profile:
     """Profile the block `with fb.profile() as p:`: each kernel's GPU time, bytes, operations and fraction of
     the adapter's measured ceilings; the host's stages; the memory. See `print(p)` and
     `p.chrome_trace(path)`."""

@@ -23,7 +23,13 @@ class ColorJitter(ImageTransform):
     it is called, for images of other than 1 or 3 channels.
     """
 
-    def __init__(self, brightness: Any = None, contrast: Any = None, saturation: Any = None, hue: Any = None):
+    def __init__(
+        self,
+        brightness: float | Sequence[float] | None = None,
+        contrast: float | Sequence[float] | None = None,
+        saturation: float | Sequence[float] | None = None,
+        hue: float | Sequence[float] | None = None,
+    ):
         self.brightness, self.contrast, self.saturation, self.hue = brightness, contrast, saturation, hue
         self._ranges: dict[str, tuple[float, float]] = {}
         for name, value in zip(JITTERS, (brightness, contrast, saturation, hue), strict=True):

@@ -1,5 +1,6 @@
 """Folds batch norms in eval mode into the layer before them."""
 
+from collections.abc import Callable
 from copy import deepcopy
 from typing import Any, NamedTuple
 
@@ -95,7 +96,7 @@ def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
     return _fuse(linear, bn, False)
 
 
-def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
+def skip_init(module_cls: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Construct module_cls with these arguments. Initial values are lazy, so values that are loaded before a
     read replace them at no cost."""
     return module_cls(*args, **kwargs)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from math import sqrt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...core import dtype as dt
 from ...core import op
@@ -330,7 +330,7 @@ def _tensor():
 
 @composed
 def fft_fftfreq(
-    n: Any,
+    n: int,
     d: float = 1.0,
     *,
     dtype: DTypeLike | None = None,
@@ -345,7 +345,7 @@ def fft_fftfreq(
 
 @composed
 def fft_rfftfreq(
-    n: Any,
+    n: int,
     d: float = 1.0,
     *,
     dtype: DTypeLike | None = None,

@@ -57,7 +57,7 @@ def _cosines(n: int, terms: Sequence[float | HostScalar], periodic: bool, device
 
 @composed
 def hann_window(
-    window_length: Any,
+    window_length: int,
     periodic: bool = True,
     *,
     dtype: DTypeLike | None = None,
@@ -73,7 +73,7 @@ def hann_window(
 
 @composed
 def hamming_window(
-    window_length: Any,
+    window_length: int,
     periodic: bool = True,
     alpha: float | HostScalar = 0.54,
     beta: float | HostScalar = 0.46,
@@ -91,7 +91,7 @@ def hamming_window(
 
 @composed
 def blackman_window(
-    window_length: Any,
+    window_length: int,
     periodic: bool = True,
     *,
     dtype: DTypeLike | None = None,
@@ -107,7 +107,7 @@ def blackman_window(
 
 @composed
 def bartlett_window(
-    window_length: Any,
+    window_length: int,
     periodic: bool = True,
     *,
     dtype: DTypeLike | None = None,
@@ -125,7 +125,7 @@ def bartlett_window(
 
 @composed
 def kaiser_window(
-    window_length: Any,
+    window_length: int,
     periodic: bool = True,
     beta: float = 12.0,
     *,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...core import dtype as dt
 from ...core.declare import composed, composite
@@ -187,7 +187,7 @@ def qr(input: Tensor, some: bool = True) -> QR:
 @composed
 def norm(
     input: Tensor,
-    p: Any = "fro",
+    p: float | str | None = "fro",
     dim: int | Sequence[int] | None = None,
     keepdim: bool = False,
     dtype: DTypeLike | None = None,
