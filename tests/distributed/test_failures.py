@@ -298,7 +298,7 @@ def test_a_rank_that_hangs_is_left_out():
         thread.join()
     assert [g.size for g in following[:2]] == [2, 2]
     store.close()
-    assert "the store is gone" in error_of(following[0].reconfigure, 1)
+    assert "the store has closed" in error_of(following[0].reconfigure, 1)
 
 
 def test_missing_ranks_wrong_tokens_and_versions(monkeypatch):
@@ -388,7 +388,7 @@ def test_a_late_answer_of_the_store_is_not_taken_for_another(monkeypatch):
     monkeypatch.setattr("flambeau.distributed.store.PATIENCE", 0.05)
     late = threading.Timer(0.2, distributed.Store("127.0.0.1", server.port).set, ("a", b"late"))
     late.start()
-    assert "the store is gone" in error_of(client.request, {"request": "get", "key": "a", "timeout": 5})
-    assert "the store is gone" in error_of(client.get, "b", 1)
+    assert "the store has closed" in error_of(client.request, {"request": "get", "key": "a", "timeout": 5})
+    assert "the store has closed" in error_of(client.get, "b", 1)
     late.join()
     server.close()
