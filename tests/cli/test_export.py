@@ -75,7 +75,8 @@ def test_the_network_of_mnist(tmp_path):
         r"exported .*digits: 0\.\d\d MB, of which the module is 3\d\.\d kB,"
         r" and \d\.\d for pictures, plain arrays and buffers\n"
         r'in a page: import { load } from "\./digits/index\.js";\n'
-        r"           const model = await load\(\), y = await model\.run\({ x }\);\n",
+        r"           const model = await load\(\), y = await model\.run\({ x }\);\n"
+        r"a page to try it: flambeau demo .*digits --open\n",
         done.output,
     )
     assert sorted(p.name for p in out.iterdir()) == [

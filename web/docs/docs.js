@@ -107,7 +107,9 @@ fit();
 document.querySelector('nav.pages [aria-current="page"]')?.scrollIntoView({ block: "nearest" });
 
 // Browsers scroll a wide table by keys only if it takes the focus.
-for (const table of document.querySelectorAll(".table")) {
-  if (table.scrollWidth <= table.clientWidth) continue;
-  Object.assign(table, { tabIndex: 0, role: "region", ariaLabel: "Wide table" });
+function focusable() {
+  for (const table of document.querySelectorAll(".table"))
+    if (table.scrollWidth > table.clientWidth) Object.assign(table, { tabIndex: 0, role: "region", ariaLabel: "Wide table" });
 }
+addEventListener("resize", focusable);
+focusable();

@@ -59,3 +59,4 @@ def export(model: str, out: Path, inputs: tuple[str, ...], weights: Path | None,
     arguments = ", ".join(named)
     click.echo(f'in a page: import {{ load }} from "./{folder.name}/{MODULE}";')
     click.echo(f"           const model = await load(), y = await model.run({{ {arguments} }});")
+    click.echo(f"a page to try it: flambeau demo {folder} --open")
