@@ -37,8 +37,7 @@ globalThis.addEventListener?.("securitypolicyviolation", ({ blockedURI, effectiv
 
 /** The part of the site's content policy that forbade something, or "". */
 export async function policyOn(...names) {
-  await new Promise((resolve) => setTimeout(resolve, 20)); // it is reported after the operations that it
-  forbids have failed
+  await new Promise((resolve) => setTimeout(resolve, 20)); // reported after what it forbids
   return names.map((name) => forbidden.get(name)).find(Boolean) ?? "";
 }
 

@@ -12,8 +12,7 @@ import * as state from "./state.js";
 import { Watch } from "./watch.js";
 
 const BASE = new URL("./", import.meta.url).href;
-const RUNS = 25, SHOWN = 5; // answers that are measured; the digit that the page draws for visitors who do
-not draw
+const RUNS = 25, SHOWN = 5; // answers that are measured; the digit that the page draws at first
 const CODE = ["program.js", "executor.js", "values.js"]; // what runs the network
 /** @type {(id: string) => any} */
 const byId = (id) => document.getElementById(id);

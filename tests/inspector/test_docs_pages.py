@@ -1,14 +1,12 @@
 """The inspector's pages of the docs: small, readable, and of the page's parts as they are now."""
 
 import re
-import subprocess
 
 import pytest
 from helpers.paths import ROOT
 from helpers.scripts import script
 
-from flambeau.inspector.page import html, joined_script
-from flambeau.site import node
+from flambeau.inspector.page import html
 
 write = script("write_inspections")
 DATA = r'(id="data">)[A-Za-z0-9+/=]*'
@@ -23,14 +21,6 @@ def test_a_page_is_current(name):
     assert made.kernels and made.layers and {"first", "later"} == {call.which for call in made.calls}
     stale = "is not current: run `python scripts/write_inspections.py --pages`"
     assert re.sub(DATA, r"\1", text) == re.sub(DATA, r"\1", html(made)), f"{path.name} {stale}"
-
-
-def test_the_pages_script_is_javascript(tmp_path):
-    if not (program := node.program("node")):
-        pytest.skip("the script is not parsed: Node.js is not installed")
-    (tmp_path / "page.js").write_text(joined_script(), "utf-8")
-    done = subprocess.run([program, "--check", tmp_path / "page.js"], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
 
 
 def test_no_page_is_left_over():
