@@ -37,8 +37,8 @@ def run_in_child(arguments: Sequence[str], seconds: float = SECONDS) -> None:
         family, bucket, name = culprit
         if name == TOGETHER:
             continue  # one of the candidates: the next child compiles them one by one
-        why = f"it hung for {seconds:g} s" if code is None else f"it ended the process (code {code})"
-        click.echo(f"flambeau: tune: {family} {bucket}: {name} is dropped: {why}", err=True)
+        reason = f"it hung for {seconds:g} s" if code is None else f"it ended the process (code {code})"
+        click.echo(f"flambeau: tune: {family} {bucket}: {name} is dropped: {reason}", err=True)
     raise FlambeauError(f"tune: {MOST} candidates crashed: see 'flambeau doctor'")
 
 

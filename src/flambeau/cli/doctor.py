@@ -229,8 +229,8 @@ def report(f: Facts) -> str:
     for adapter in f["adapters"]:
         lines += ["", *adapter_lines(adapter)]
     if not f["adapters"]:
-        why = f.get("provider_error", "the drivers report none")
-        lines += ["", f"no adapter: {why}: the CPU does the work with NumPy"]
+        reason = f.get("provider_error", "the drivers report none")
+        lines += ["", f"no adapter: {reason}: the CPU does the work with NumPy"]
     return "\n".join([*lines, "", f"likely fix: {f['fix']}"])
 
 

@@ -39,10 +39,10 @@ def load_if_usable(path: Path, make: Callable[[Any], T], title: str, otherwise: 
     except FileNotFoundError:
         return None
     except Unusable as e:
-        why = e.why
+        reason = e.why
     except OSError as e:
-        why = f"not readable ({e.strerror})"
-    print(f"flambeau: {path}: {title} are {why}: {otherwise}", file=sys.stderr)
+        reason = f"not readable ({e.strerror})"
+    print(f"flambeau: {path}: {title} are {reason}: {otherwise}", file=sys.stderr)
     return None
 
 

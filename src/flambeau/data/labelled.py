@@ -148,15 +148,15 @@ class CocoDetection(Dataset):
             files = {image["id"]: image["file_name"] for image in content["images"]}
             self.categories = {category["id"]: category["name"] for category in content.get("categories", ())}
             self.ids = sorted(files)
-            below: dict[Any, list[dict[str, Any]]] = {key: [] for key in files}
+            by_image: dict[Any, list[dict[str, Any]]] = {key: [] for key in files}
             for annotation in content["annotations"]:
                 # an annotation of an image that the file does not list is ignored
-                below.setdefault(annotation["image_id"], []).append(annotation)
+                by_image.setdefault(annotation["image_id"], []).append(annotation)
         except (ValueError, TypeError, AttributeError, KeyError) as error:
             reason = f"no {error}" if isinstance(error, KeyError) else str(error)
             rule = "pass a COCO .json file with images and annotations"
             raise ValueError(f"CocoDetection('{annFile}'): {reason}: {rule}") from None
-        self.samples = [(self.root / files[key], below[key]) for key in self.ids]
+        self.samples = [(self.root / files[key], by_image[key]) for key in self.ids]
 
     def __len__(self) -> int:
         return len(self.samples)

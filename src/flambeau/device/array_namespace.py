@@ -332,8 +332,8 @@ def _numpy_erf(xp: Namespace, x: Any) -> Any:
 
 
 def _ratio(np: Any, polynomials: tuple[tuple[float, ...], tuple[float, ...]], x: Any) -> Any:
-    above, below = polynomials
-    return np.polyval(above, x) / np.polyval(below, x)
+    numerator, denominator = polynomials
+    return np.polyval(numerator, x) / np.polyval(denominator, x)
 
 
 # (library, or "" for all libraries without the function) -> function

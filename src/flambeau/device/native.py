@@ -269,8 +269,8 @@ class NativeDevice(Caches):
             yield
         except Exception as e:
             self.check()
-            why = f"the kernel does not compile on {self.name}: {locate_error(str(e), job.wgsl)}"
-            raise KernelError(f"{job.label}: {why}") from e
+            reason = f"the kernel does not compile on {self.name}: {locate_error(str(e), job.wgsl)}"
+            raise KernelError(f"{job.label}: {reason}") from e
 
     def is_compiled(self, pipeline: int) -> bool:
         """Whether the pipeline is compiled, so that `compiled` would not wait."""

@@ -1,4 +1,4 @@
-"""Large transfers of a native device, through staging buffers that are kept from one to the next."""
+"""Large transfers of a native device, through reused staging buffers."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from .memory import Stagings
 
 READS = 32  # idle staging buffers of reads: the last rounds of a step are all read at once
 WRITE = 0x02 | 0x04  # MAP_WRITE | COPY_SRC
-# Staging buffers of writes: one is filled while the others wait until the device has computed what was
-# submitted before them.
+# Staging buffers of writes: one is filled while the others wait for earlier submits of the device.
 WRITES = 6
 NAP = 50e-6  # seconds between two polls; a wait inside the provider would keep other threads from submitting
 

@@ -52,7 +52,7 @@ class Choice:
 
     def __str__(self) -> str:
         times = ", ".join(f"{name} {t:.4g}" for name, t in sorted(self.ms.items(), key=lambda i: i[1]))
-        lost = "".join(f"; {name} dropped: {why}" for name, why in self.dropped.items())
+        lost = "".join(f"; {name} dropped: {reason}" for name, reason in self.dropped.items())
         mark = "" if self.choice == self.default else f" in place of {self.default}"
         return f"{self.family} {list(self.bucket)}: {self.choice}{mark} (ms: {times}{lost})"
 

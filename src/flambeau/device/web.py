@@ -122,9 +122,9 @@ class WebDevice(Caches):
     @property
     def lost(self) -> str | None:
         """The reason of the device's loss, or None."""
-        why = self._executor.lost
+        reason = self._executor.lost
         # JavaScript's null is an object with Pyodide's __bool__, which a recording could not follow
-        return why if isinstance(why, str) else None
+        return reason if isinstance(reason, str) else None
 
     @property
     def can_wait(self) -> bool:

@@ -167,8 +167,8 @@ WIRES = {
 def wire_named(name: str) -> Wire:
     """Return a wire by its name. ValueError for an unknown one."""
     if name not in WIRES:
-        known = ", ".join(map(repr, WIRES))
-        raise ValueError(f"wire={name!r}: is unknown{suggest(name, WIRES)}: use one of {known}")
+        choices = ", ".join(map(repr, WIRES))
+        raise ValueError(f"wire={name!r}: is unknown{suggest(name, WIRES)}: use one of {choices}")
     return WIRES[name]
 
 
@@ -206,7 +206,7 @@ def copy_numbers(target: Floats, source: Numbers, first: int) -> None:
 
 
 class Feedback:
-    """Encodes numbers and keeps the rounding errors by key, which are added to the next numbers of the key.
+    """Encodes numbers, and adds the rounding errors to the next numbers with the same key (error feedback).
 
     The sum of all messages of a key then differs from the sum of its numbers by one rounding error only.
     """
@@ -231,14 +231,14 @@ class Feedback:
 
         def part(first: int, end: int) -> None:
             for at in range(first, end, CHUNK):
-                here = slice(at, min(at + CHUNK, end))
-                wanted = values[here] + errors[here]
-                raw, rounded = wire.round_trip(wanted)
+                chunk = slice(at, min(at + CHUNK, end))
+                corrected = values[chunk] + errors[chunk]
+                raw, rounded = wire.round_trip(corrected)
                 wire.put(out, count, raw, at)
                 # Seide et al., 2014 (1-bit SGD): else small gradients that round to zero would never count.
-                np.subtract(wanted, rounded, out=errors[here])
+                np.subtract(corrected, rounded, out=errors[chunk])
                 if sent is not None:
-                    sent[here] = rounded
+                    sent[chunk] = rounded
 
         self.run(count, part)
         return out, sent

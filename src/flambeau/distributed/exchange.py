@@ -1,7 +1,8 @@
 """Adds the partial sums of all workers, round by round: each worker adds its segment, and all get all.
 
-Three threads of each worker pass the rounds on: the caller's puts partial sums in shared memory, one adds the
-own segment of all workers, and one uses the sums of all segments. Peers on one host read both in place.
+Three threads of each worker pass the rounds on: the caller's puts partial sums in shared memory, one adds all
+workers' numbers of its own segment, and one uses the sums of all segments. Peers on one host read both in
+place.
 """
 
 from __future__ import annotations
@@ -57,8 +58,8 @@ class SumSlots:
     def __init__(self, group: ProcessGroup, rounds: Sequence[Round], spans: Sequence[Sequence[Span]]):
         rank, own = group.rank, len(spans[group.rank])
         self.group, self._messages = group, dict[tuple[int, tuple[int, ...]], Bytes]()
-        waits = all(spans) and all(a < b for r in rounds for a, b in pairwise(r.bounds))
-        self.depth = min(DEPTH, len(rounds)) if waits else len(rounds)
+        is_ordered = all(spans) and all(a < b for r in rounds for a, b in pairwise(r.bounds))
+        self.depth = min(DEPTH, len(rounds)) if is_ordered else len(rounds)
         segments = [r.bounds[rank + 1] - r.bounds[rank] for r in rounds]
         largest, longest = max(r.size for r in rounds) if rounds else 0, max(segments, default=0)
         partials = [group.empty(own * largest) for _ in range(self.depth)]

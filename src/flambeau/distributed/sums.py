@@ -283,11 +283,11 @@ class Sums:
         landed, rank = step.landed, self.group.rank
 
         def use(number: int, sums: list[Numbers]) -> None:
-            this = rounds[number]
-            begin = this.bounds[rank] if this.is_owned else 0
+            round_of_sums = rounds[number]
+            begin = round_of_sums.bounds[rank] if round_of_sums.is_owned else 0
             slices: list[TensorSlice] = []
-            for p in this.pieces if this.size else ():
-                if not this.is_owned or self.owners[p.tensor] == rank:
+            for p in round_of_sums.pieces if round_of_sums.size else ():
+                if not round_of_sums.is_owned or self.owners[p.tensor] == rank:
                     if p.tensor not in landed:
                         landed[p.tensor] = self._land(p.tensor)
                     slices.append(TensorSlice(landed[p.tensor], p.first, p.start - begin, p.size))
@@ -335,8 +335,8 @@ class Sums:
         losses[: len(own_spans)] = [np.frombuffer(r, np.float32)[0] for r in raw]
         gathered = gather(self.group, losses)
         tree = step.tree(np.add)
-        for theirs, values in zip(step.spans, gathered, strict=True):
-            for span, loss in zip(theirs, values, strict=False):
+        for spans_of_rank, values in zip(step.spans, gathered, strict=True):
+            for span, loss in zip(spans_of_rank, values, strict=False):
                 tree.put(span, loss)
         self.sent += exchange.sent
         values = (

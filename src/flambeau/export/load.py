@@ -219,8 +219,8 @@ class SavedProgram:
         except FlambeauError:
             raise
         except Exception as e:  # the file is untrusted: its numbers may be impossible
-            why = f"{type(e).__name__}: {e}".splitlines()[0]
-            self._fail(f"{PROGRAM} is damaged ({why}): save the program again")
+            reason = f"{type(e).__name__}: {e}".splitlines()[0]
+            self._fail(f"{PROGRAM} is damaged ({reason}): save the program again")
 
     @staticmethod
     def _batch_of(spec: Spec, t: Tensor) -> int | None:

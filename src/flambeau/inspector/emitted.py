@@ -32,16 +32,16 @@ def emit_code(wgsl: str, language: str = "", adapter: str = "") -> Generated:
         generated = dawn_compiler(adapter).compile(wgsl)
         if language in ("", generated.language):
             return generated
-        why = f"Dawn writes {generated.language} here"
+        reason = f"Dawn writes {generated.language} here"
     except DeviceError as e:
-        why = str(e)
+        reason = str(e)
     for name, languages in COMPILERS.items():
         path = shutil.which(name)
         if path and language in languages:
             return Generated(language, _compile(path, languages[language], wgsl, language))
     compilers = " or ".join(name for name, languages in COMPILERS.items() if language in languages)
     advice = f": put {compilers} into PATH" if compilers else ""
-    raise FlambeauError(f"inspect --emit: the driver provides no {language or 'code'}: {why}{advice}")
+    raise FlambeauError(f"inspect --emit: the driver provides no {language or 'code'}: {reason}{advice}")
 
 
 def _compile(path: str, words: tuple[str, ...], wgsl: str, language: str) -> str:

@@ -506,7 +506,7 @@ class Learner:
             self.emit(message)
         return {f"{watch.split}_{name}": value for name, value in values.items()}
 
-    # --- the run around the loop ---
+    # --- beginning and end of a run ---
 
     def _resume(self, loaders: dict[str, Any], resume: bool) -> None:
         """Continue from the directory's checkpoint, or from the point where this learner stopped, or

@@ -61,9 +61,9 @@ class Logger:
         """Report an error once."""
         if not self.warned:
             self.warned = True
-            why = f"{type(error).__name__}: {error}"
+            reason = f"{type(error).__name__}: {error}"
             rule = f"the run continues, and the logger retries every {AGAIN:.0f} s"
-            warnings.warn(f"{type(self).__name__}: an event was not logged: {why}: {rule}", stacklevel=3)
+            warnings.warn(f"{type(self).__name__}: an event was not logged: {reason}: {rule}", stacklevel=3)
 
     def start(self, event: RunStarted) -> None:
         pass

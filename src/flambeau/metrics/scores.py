@@ -379,8 +379,8 @@ def check_classes(metric: Any, preds: Tensor, target: Tensor) -> None:
         return
     check_pair(metric, preds, target)
     if metric.top_k > 1 or preds.dtype.is_float:
-        why = f"top_k={metric.top_k} needs" if metric.top_k > 1 else "floats are"
-        refuse(metric, preds, target, f"{why} scores of classes: pass {scores}")
+        reason = f"top_k={metric.top_k} needs" if metric.top_k > 1 else "floats are"
+        refuse(metric, preds, target, f"{reason} scores of classes: pass {scores}")
 
 
 def describe_classes(name: str, num_classes: int, wrong: int) -> str:

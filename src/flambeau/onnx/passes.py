@@ -166,18 +166,18 @@ def fold_norms(model: ModelDef) -> ModelDef:
     makers = {out: n for n in graph.nodes for out in n.outputs}
     replaced: dict[int, NodeDef | None] = {}
     arrays, taken = dict(graph.initializers), {*readers, *makers, *graph.initializers}
-    known = _known_arrays(graph)
+    known_arrays = _known_arrays(graph)
     for norm in graph.nodes:
         conv = makers.get(norm.inputs[0]) if norm.inputs else None
-        if norm.op != "BatchNormalization" or conv is None or not _folds(conv, norm, known, readers):
+        if norm.op != "BatchNormalization" or conv is None or not _folds(conv, norm, known_arrays, readers):
             continue
         names = [_own_name(n, graph, readers, taken) for n in (conv.inputs[1], norm.inputs[2])]
-        arrays |= zip(names, _fold_weights(conv, norm, known), strict=True)
+        arrays |= zip(names, _fold_weights(conv, norm, known_arrays), strict=True)
         replaced[id(conv)] = None
         replaced[id(norm)] = replace(conv, inputs=(conv.inputs[0], *names), outputs=norm.outputs[:1])
     nodes = tuple(r for n in graph.nodes if (r := replaced.get(id(n), n)) is not None)
     needed = set(map(id, needed_nodes(nodes, [v.name for v in graph.outputs])))
-    nodes = tuple(n for n in nodes if id(n) in needed or not _is_constant(n, known))
+    nodes = tuple(n for n in nodes if id(n) in needed or not _is_constant(n, known_arrays))
     read = {v.name for v in graph.outputs}.union(*map(names_read, nodes))
     weights_read = {name: a for name, a in arrays.items() if name in read}
     inputs = tuple(v for v in graph.inputs if v.name in weights_read or v.name not in graph.initializers)

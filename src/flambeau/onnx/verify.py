@@ -75,12 +75,12 @@ class Check:
         for node in nodes:
             for name in node.inputs:
                 if name and name not in seen:
-                    why = (
+                    reason = (
                         "which a later node or the node itself produces: sort the nodes"
                         if name in later
                         else "which no node produces"
                     )
-                    yield f"{node.label}: reads {name!r}, {why}"
+                    yield f"{node.label}: reads {name!r}, {reason}"
             yield from (
                 f"{node.label}: produces {n!r}, which already exists" for n in node.outputs if n and n in seen
             )

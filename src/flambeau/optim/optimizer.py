@@ -167,8 +167,8 @@ class Optimizer:
     @classmethod
     def may_keep(cls, names: set[str]) -> bool:
         """Whether state with these names may be that of an optimiser of this class."""
-        known, optional = {*cls.names, *cls.counts, *cls.optional}, set(cls.optional)
-        return bool(names) and known - optional <= names <= known
+        own_names, optional = {*cls.names, *cls.counts, *cls.optional}, set(cls.optional)
+        return bool(names) and own_names - optional <= names <= own_names
 
     def is_counted(self, o: SimpleNamespace) -> bool:
         """Whether the update reads the numbers that parameters share."""

@@ -23,8 +23,8 @@ def answer(path: str) -> str:
     for table in _tables():
         if other := table.get("elsewhere", {}).get(space, {}).get(name):
             return f"write {other}"
-        if why := table.get("absent", {}).get(space, {}).get(name):
-            return why
+        if reason := table.get("absent", {}).get(space, {}).get(name):
+            return reason
         # Whole groups of names, by regular expressions.
         for e in table.get("excluded", []):
             if any(re.fullmatch(pattern, path) for pattern in e["names"]):

@@ -112,9 +112,9 @@ class Meter:
         realize(x)
         y, captured = capture(lambda: self._plus_one(x))
         with self.device.lock:
-            why = self._test_clock_on(captured.words * TESTED)
+            reason = self._test_clock_on(captured.words * TESTED)
         del y  # keeps the buffers in the commands alive until here
-        return why
+        return reason
 
     def _test_clock_on(self, words: list[int]) -> str:
         begin = perf_counter()

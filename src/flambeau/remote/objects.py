@@ -381,10 +381,10 @@ class Objects:
             else:
                 first, last = i + TO, i + BYTES
                 read = words[i + FROM : i + TO]
-            why = error or next((self.bad[b] for b in read if b in self.bad), None)
+            reason = error or next((self.bad[b] for b in read if b in self.bad), None)
             for written in words[first:last]:
-                if why is not None:
-                    self.bad[written] = why
+                if reason is not None:
+                    self.bad[written] = reason
                 elif self.buffers[written].handle:
                     self.bad.pop(written, None)
 

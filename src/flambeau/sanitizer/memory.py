@@ -321,7 +321,7 @@ class MemoryProbes(ProbeWriter):
     # --- workgroup memory ---
 
     def _words(self, shared: SharedArray, access: Access) -> list[str]:
-        """The offsets of the accessed element's words within the workgroup's, as WGSL."""
+        """WGSL for the offsets of the accessed element's words within the workgroup's."""
         at = "0u"
         for index, dim in zip(access.indices, shared.dims, strict=True):
             at = f"{at} * {dim}u + " if at != "0u" else ""  # row-major

@@ -128,7 +128,7 @@ class Sanitizing:
         barriers."""
         name = launched.kernel.name
         reasons = [watched.why] if watched.why else watched.probed.skipped if watched.probed else []
-        self.report.skipped += [f"{name}: {why}" for why in reasons]
+        self.report.skipped += [f"{name}: {reason}" for reason in reasons]
         for line, test in watched.non_uniform:
             reasons = f"threads part at {test!r} before this barrier: it is not run, and the call ends here"
             self._fault(launched, "non-uniform barrier", line, reasons)

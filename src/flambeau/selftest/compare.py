@@ -60,7 +60,8 @@ class Right(NamedTuple):
 
 
 def right_of(program: Program, turns: int = 1) -> list[list[Right]]:
-    """The results of each call: values by NumPy's lines, gradients and bounds by the graph in float64."""
+    """The expected results of each call: values from NumPy's lines, gradients and bounds from the graph in
+    float64."""
     graph = call_program(program, "cpu", turns)
     dtypes = dtypes_of(program)
     values = expected_results(program, dtypes, turns)

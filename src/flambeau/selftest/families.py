@@ -24,7 +24,7 @@ def add_lines(b: Builder, kinds: Sequence[Callable[[Builder], Texts]], most: int
             b.line(*texts)
 
 
-def some(b: Builder, rank: int, most: int = MANY) -> tuple[int, ...]:
+def random_shape(b: Builder, rank: int, most: int = MANY) -> tuple[int, ...]:
     """A shape of this rank, with at most one large dim."""
     large = int(b.sizes.integers(rank)) if rank else 0
     shape = [b.small(12 if rank > 2 else 40) for _ in range(rank)]
@@ -36,7 +36,7 @@ def some(b: Builder, rank: int, most: int = MANY) -> tuple[int, ...]:
 
 def elementwise(b: Builder) -> None:
     b.most = MANY
-    shape = some(b, b.whole(1, 4))
+    shape = random_shape(b, b.whole(1, 4))
     for s in (shape, shape[b.whole(0, len(shape)) :], tuple(1 if b.chance(0.4) else n for n in shape)):
         b.input(s, b.one(EVERY if b.chance(0.4) else FLOATS), b.one(KINDS))
     kinds = (
@@ -49,7 +49,7 @@ def elementwise(b: Builder) -> None:
 
 def views(b: Builder) -> None:
     b.most = MANY
-    b.input(some(b, b.whole(1, 4), 1 << 14), b.one(EVERY), b.one(KINDS))
+    b.input(random_shape(b, b.whole(1, 4), 1 << 14), b.one(EVERY), b.one(KINDS))
     kinds = (
         pointwise.transpose, pointwise.reshape, pointwise.slicing, pointwise.padding, pointwise.expansion,
         pointwise.windows, pointwise.rearrangement,
@@ -66,7 +66,7 @@ def reductions(b: Builder) -> None:
     b.most = MANY
     rank = b.whole(1, 3)
     # Rarely, about as many rows as a grid may have workgroups in one dim.
-    shape = (GROUPS + b.whole(-1, 3), b.small(3)) if b.chance(0.04) else some(b, rank)
+    shape = (GROUPS + b.whole(-1, 3), b.small(3)) if b.chance(0.04) else random_shape(b, rank)
     b.input(shape, b.one(EVERY if b.chance(0.3) else FLOATS), b.one(KINDS))
     if b.chance(0.5):
         add_lines(b, (pointwise.unary, pointwise.transpose), 2)
@@ -206,7 +206,7 @@ def rows(b: Builder) -> None:
             text = f"F.batch_norm({x.name}, None, None, {w.name}, {c2.name}, True, 0.1, 0.5)"
             b.line(text, f"ref.batch_norm({x.name}, {w.name}, {c2.name}, 0.5)")
         return
-    x = b.input(some(b, b.whole(1, 3), 1 << 16), dtype, b.one(KINDS))
+    x = b.input(random_shape(b, b.whole(1, 3), 1 << 16), dtype, b.one(KINDS))
     if kind == "affine":
         w, c = (b.input(x.shape[-1:], dtype, "normal") for _ in range(2))
         text = f"F.layer_norm({x.name}, {x.shape[-1:]}, {w.name}, {c.name}, 0.5)"
@@ -260,7 +260,7 @@ def orders(b: Builder) -> None:
     """Scans and sorts."""
     b.most = MANY
     dtype = b.one(EVERY if b.chance(0.5) else FLOATS)
-    b.input(some(b, b.whole(1, 3), 1 << 15), dtype, b.one(KINDS))
+    b.input(random_shape(b, b.whole(1, 3), 1 << 15), dtype, b.one(KINDS))
     for _ in range(b.whole(1, 2)):
         if texts := b.one((operations.running, operations.ordering))(only(b, b.values[0])):
             b.line(*texts)
@@ -269,7 +269,7 @@ def orders(b: Builder) -> None:
 def indexing(b: Builder) -> None:
     b.most = MANY
     dtype = b.one((dt.float32, dt.float32, dt.float16, dt.int32))
-    b.input(some(b, b.whole(1, 3), 1 << 14), dtype, "quarters")
+    b.input(random_shape(b, b.whole(1, 3), 1 << 14), dtype, "quarters")
     for _ in range(b.whole(1, 3)):
         if texts := b.one(
             (operations.gathering, operations.scattering, operations.scattering, pointwise.slicing)
@@ -279,7 +279,7 @@ def indexing(b: Builder) -> None:
 
 def dtypes(b: Builder) -> None:
     """Casts and arithmetic of all dtypes."""
-    shape = some(b, b.whole(0, 2), 1 << 12)
+    shape = random_shape(b, b.whole(0, 2), 1 << 12)
     for _ in range(3):
         b.input(shape, b.one(EVERY), "quarters", b.one((2, 2, 30)) if b.chance(0.5) else 2)
     kinds = (
@@ -312,7 +312,7 @@ def losses(b: Builder) -> None:
 def not_finite(b: Builder) -> None:
     """Infinities, NaN, and masks."""
     b.most, b.odd = 1 << 16, True
-    shape = some(b, b.whole(1, 3), 1 << 13)
+    shape = random_shape(b, b.whole(1, 3), 1 << 13)
     for kind in ("no numbers", b.one(("infinities", "no numbers", "quarters"))):
         b.input(shape if b.chance(0.7) else shape[-1:], b.one(FLOATS), kind)
     b.input(shape, dt.bool_)

@@ -42,8 +42,8 @@ def convert_files(script: Path, argument: str, salt: str, files: dict[str, bytes
 def run(call: list[str]) -> None:
     done = subprocess.run(call, capture_output=True, text=True)
     if done.returncode:
-        why = (done.stderr or done.stdout).strip()[-500:]
-        raise FlambeauError(f"web: {Path(call[1]).name} failed: {why}")
+        reason = (done.stderr or done.stdout).strip()[-500:]
+        raise FlambeauError(f"web: {Path(call[1]).name} failed: {reason}")
 
 
 def fetch_package(package: str, scratch: Path) -> Path:
@@ -57,8 +57,8 @@ def fetch_package(package: str, scratch: Path) -> Path:
     done = subprocess.run(call, cwd=scratch, capture_output=True, text=True)
     archive = next(scratch.glob("*.tgz"), None)
     if done.returncode or archive is None:
-        why = (done.stderr.strip().splitlines() or ["no output"])[-1]
-        raise FlambeauError(f"web: `npm pack {package}` failed: {why}: connect to the network")
+        reason = (done.stderr.strip().splitlines() or ["no output"])[-1]
+        raise FlambeauError(f"web: `npm pack {package}` failed: {reason}: connect to the network")
     return archive
 
 
