@@ -704,6 +704,12 @@ OWN = {  # a function that raises by itself: a call for each case that its docst
     "interpolate": [
         lambda: F.interpolate(X, 2),
         lambda: F.interpolate(PICTURE, 2, mode="nearest", antialias=True),
+        lambda: F.interpolate(PICTURE),
+        lambda: F.interpolate(PICTURE, 2, recompute_scale_factor=True),
+        lambda: F.interpolate(PICTURE, scale_factor=(2, 2, 2)),
+        lambda: F.interpolate(PICTURE, 0),
+        lambda: F.interpolate(PICTURE, 2, mode="trilinear"),
+        lambda: F.interpolate(PICTURE, 2, align_corners=True),
     ],
     "isclose": [lambda: fb.isclose(X, X, rtol=-1)],
     "isin": [lambda: fb.isin(1, 2)],
@@ -824,6 +830,15 @@ OWN = {  # a function that raises by itself: a call for each case that its docst
     "swiglu": [lambda: F.swiglu(V)],
     "take_along_dim": [lambda: fb.take_along_dim(X, WHOLE[0].long(), 0)],
     "tensor_split": [lambda: fb.tensor_split(X, 0)],
+    "Upsample": [
+        lambda: fb.nn.Upsample(2)(X),
+        lambda: fb.nn.Upsample()(PICTURE),
+        lambda: fb.nn.Upsample(2, recompute_scale_factor=True)(PICTURE),
+        lambda: fb.nn.Upsample(scale_factor=(2, 2, 2))(PICTURE),
+        lambda: fb.nn.Upsample(0)(PICTURE),
+        lambda: fb.nn.Upsample(2, mode="trilinear")(PICTURE),
+        lambda: fb.nn.Upsample(2, align_corners=True)(PICTURE),
+    ],
     "UpsamplingBilinear2d": [
         lambda: fb.nn.UpsamplingBilinear2d(2)(X[None]),
         lambda: fb.nn.UpsamplingBilinear2d()(PICTURE),

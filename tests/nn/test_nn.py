@@ -1,5 +1,7 @@
 """Layers: names and layouts as in torch, values against NumPy formulas, errors in full."""
 
+from inspect import signature
+
 import numpy as np
 import pytest
 
@@ -295,6 +297,21 @@ def test_embeddings_from_vectors_take_the_options_of_their_layer():
     starts = fb.tensor([0, 2, 3], device="cpu")
     assert bag(fb.tensor([0, 1, 0], device="cpu"), starts).tolist() == [[3, 4], [3, 4]]
     assert not bag.weight.requires_grad
+
+
+def test_upsampling_layers_take_the_arguments_of_pytorch():
+    shared = ["size", "scale_factor"]
+    for kind in (nn.UpsamplingNearest2d, nn.UpsamplingBilinear2d):
+        assert [*signature(kind).parameters] == shared and issubclass(kind, nn.Upsample)
+    assert [*signature(nn.Upsample).parameters] == [
+        *shared,
+        "mode",
+        "align_corners",
+        "recompute_scale_factor",
+    ]
+    x = fb.tensor([[[[1.0, 3.0]]]], device="cpu")
+    assert nn.UpsamplingNearest2d(scale_factor=2)(x).tolist() == [[[[1, 1, 3, 3]] * 2]]
+    assert nn.UpsamplingBilinear2d((1, 3))(x).tolist() == [[[[1, 2, 3]]]]
 
 
 def test_key_value_cache_takes_the_options_of_attention():

@@ -656,12 +656,13 @@ class Upsample(FunctionLayer):
     """Resize the dims after the second to `size`, or by scale_factor. [n, c, *size] -> [n, c, *out]
 
     mode: nearest, nearest-exact, linear (1-d), bilinear (2-d), trilinear (3-d), bicubic (a = -0.75),
-        lanczos3 (weights normalised, edges repeated) or area (adaptive_avg_pool). antialias, for bilinear
-        and bicubic (a = -0.5), widens the weights of an output to the inputs that it covers.
-
+        lanczos3 (weights normalised, edges repeated) or area (adaptive_avg_pool)
     align_corners: align the centres of the outermost elements, not their edges
     recompute_scale_factor: compute the factor from the rounded sizes
-    Raises ValueError if the input does not have 3 to 5 dims, or the mode does not support antialias.
+    Raises ValueError if the input does not have 3 to 5 dims; if not exactly one of size and scale_factor is
+        set; if recompute_scale_factor is set with a size; if scale_factor is not one number above 0 or one
+        for each dim; if a size is 0; if the mode is not one for these dims; if align_corners is set for mode
+        nearest, nearest-exact or area.
     """
 
     def __init__(
@@ -671,16 +672,9 @@ class Upsample(FunctionLayer):
         mode: str = "nearest",
         align_corners: bool | None = None,
         recompute_scale_factor: bool | None = None,
-        antialias: bool = False,
     ):
-        (
-            self.size,
-            self.scale_factor,
-            self.mode,
-            self.align_corners,
-            self.recompute_scale_factor,
-            self.antialias,
-        ) = size, scale_factor, mode, align_corners, recompute_scale_factor, antialias
+        self.size, self.scale_factor, self.mode = size, scale_factor, mode
+        self.align_corners, self.recompute_scale_factor = align_corners, recompute_scale_factor
 
     def forward(self, input: Tensor) -> Tensor:
         return resize.interpolate(
@@ -690,18 +684,13 @@ class Upsample(FunctionLayer):
             mode=self.mode,
             align_corners=self.align_corners,
             recompute_scale_factor=self.recompute_scale_factor,
-            antialias=self.antialias,
         )
 
 
-class UpsamplingBilinear2d(FunctionLayer):
+class UpsamplingBilinear2d(Upsample):
     """Resize images to `size`, or by scale_factor, by interpolate(mode="bilinear", align_corners=True).
     [n, c, h, w] -> [n, c, oh, ow]
 
-    mode: "bilinear", or another mode of interpolate
-    align_corners: align the centres of the outermost elements (the default), or their edges (False)
-    recompute_scale_factor: compute the factor from the rounded sizes
-    antialias: widen the weights of an output to the inputs that it covers
     Raises ValueError if the input does not have 4 dims, or not exactly one of size and scale_factor is set.
     """
 
@@ -709,40 +698,14 @@ class UpsamplingBilinear2d(FunctionLayer):
         self,
         size: int | Sequence[int] | None = None,
         scale_factor: float | Sequence[float] | None = None,
-        mode: str = "bilinear",
-        align_corners: bool | None = True,  # PyTorch's default of this older layer, unlike Upsample's
-        recompute_scale_factor: bool | None = None,
-        antialias: bool = False,
     ):
-        (
-            self.size,
-            self.scale_factor,
-            self.mode,
-            self.align_corners,
-            self.recompute_scale_factor,
-            self.antialias,
-        ) = size, scale_factor, mode, align_corners, recompute_scale_factor, antialias
-
-    def forward(self, input: Tensor) -> Tensor:
-        return resize.interpolate(
-            input,
-            size=self.size,
-            scale_factor=self.scale_factor,
-            mode=self.mode,
-            align_corners=self.align_corners,
-            recompute_scale_factor=self.recompute_scale_factor,
-            antialias=self.antialias,
-        )
+        super().__init__(size, scale_factor, "bilinear", align_corners=True)
 
 
-class UpsamplingNearest2d(FunctionLayer):
+class UpsamplingNearest2d(Upsample):
     """Resize images to `size`, or by scale_factor, by interpolate(mode="nearest"). Each output copies one
     input. [n, c, h, w] -> [n, c, oh, ow]
 
-    mode: "nearest", or another mode of interpolate
-    align_corners: of a linear or cubic mode: align the centres of the outermost elements, not their edges
-    recompute_scale_factor: compute the factor from the rounded sizes
-    antialias: of mode bilinear or bicubic: widen the weights of an output to the inputs that it covers
     Raises ValueError if the input does not have 3 to 5 dims, or size and scale_factor do not fit.
     """
 
@@ -750,27 +713,5 @@ class UpsamplingNearest2d(FunctionLayer):
         self,
         size: int | Sequence[int] | None = None,
         scale_factor: float | Sequence[float] | None = None,
-        mode: str = "nearest",
-        align_corners: bool | None = None,
-        recompute_scale_factor: bool | None = None,
-        antialias: bool = False,
     ):
-        (
-            self.size,
-            self.scale_factor,
-            self.mode,
-            self.align_corners,
-            self.recompute_scale_factor,
-            self.antialias,
-        ) = size, scale_factor, mode, align_corners, recompute_scale_factor, antialias
-
-    def forward(self, input: Tensor) -> Tensor:
-        return resize.interpolate(
-            input,
-            size=self.size,
-            scale_factor=self.scale_factor,
-            mode=self.mode,
-            align_corners=self.align_corners,
-            recompute_scale_factor=self.recompute_scale_factor,
-            antialias=self.antialias,
-        )
+        super().__init__(size, scale_factor)

@@ -364,7 +364,10 @@ def interpolate(
     (a = -0.5), widens the weights of an output to the inputs that it covers.
     align_corners: align the centres of the outermost elements, not their edges
     recompute_scale_factor: compute the factor from the rounded sizes
-    Raises ValueError if the input does not have 3 to 5 dims, or the mode does not support antialias.
+    Raises ValueError if the input does not have 3 to 5 dims; if the mode does not support antialias; if not
+        exactly one of size and scale_factor is set; if recompute_scale_factor is set with a size; if
+        scale_factor is not one number above 0 or one for each dim; if a size is 0; if the mode is not one for
+        these dims; if align_corners is set for mode nearest, nearest-exact or area.
     """
     nd = input.ndim - 2
     if nd not in SPATIAL:
