@@ -130,7 +130,7 @@ ANY_NAME = {
 # Methods with such arguments: the same reasons.
 ANY_NAME_METHODS = {
     "those of generate": "Chat.reply Chat.stream Decoder.generate Decoder.stream",
-    "those of a template": "Chat.prompt",
+    "those of a template": "Chat.prompt ChatTemplate.render",
     "those of the model, program or function": "AveragedModel.__call__ DataParallel.forward Module.__call__"
     " Module.compile Module.forward SavedProgram.__call__ OnnxModel.forward",
     "those of the user's forward and derivatives": "Function.__call__ Function.apply Function.backward"

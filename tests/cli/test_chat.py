@@ -21,6 +21,7 @@ def run(*args, **how):
     return CliRunner().invoke(main, ["chat", *map(str, args)], **how)
 
 
+@pytest.mark.share(2)
 def test_a_conversation(path):
     entered = "hello\n/reset\n/what\n\nhello\nhello\n/exit\nnever"
     done = run(path, "--device", "cpu", "--max-tokens", 4, input=entered)
@@ -33,6 +34,7 @@ def test_a_conversation(path):
     assert "never" not in done.output
 
 
+@pytest.mark.share(2)
 def test_one_prompt_and_options(path):
     args = ("--device", "cpu", "--max-tokens", 3, "--prompt", "hello", "--system", "be brief")
     best, cold = run(path, *args), run(path, *args, "--temperature", 0)
@@ -54,6 +56,7 @@ def test_an_interrupt_stops_the_reply(path, monkeypatch):
     assert done.exit_code == 0 and "; stopped]" in done.stderr
 
 
+@pytest.mark.share(2)
 def test_errors(path, tmp_path):
     done = run(tmp_path / "none.gguf")
     assert done.exit_code == 1 and "no such file: check the path" in done.stderr

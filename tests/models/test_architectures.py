@@ -85,8 +85,8 @@ def converted(name: str, state: dict, config) -> dict:
     return out
 
 
-def write(path, name: str, state: dict, config) -> None:
-    """Write a file by llama.cpp's package."""
+def write(path, name: str, state: dict, config, quantizes: bool = False) -> None:
+    """Write a file by llama.cpp's package; quantizes: matrices of whole blocks as Q8_0."""
     arch = gguf.MODEL_ARCH_NAMES[getattr(gguf.MODEL_ARCH, CASES[name][2])]
     writer = gguf.GGUFWriter(path, arch)
     c = config
@@ -130,7 +130,11 @@ def write(path, name: str, state: dict, config) -> None:
         if getattr(c, "shared_expert_intermediate_size", None):
             writer.add_expert_shared_feed_forward_length(c.shared_expert_intermediate_size)
     for key, value in converted(name, state, config).items():
-        writer.add_tensor(key, value)
+        if quantizes and value.ndim > 1 and value.shape[-1] % 32 == 0 and "gate_inp" not in key:
+            kind = gguf.GGMLQuantizationType.Q8_0
+            writer.add_tensor(key, gguf.quants.quantize(value, kind), raw_dtype=kind)
+        else:
+            writer.add_tensor(key, value)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -163,3 +167,21 @@ def test_files_and_folders(name, torch, tmp_path):
         assert np.abs(found - want).max() <= 1e-4 * most, path
         tokens = models.generate(ours, IDS, 8, attention_mask=MASK, eos_token_id=None, pad_token_id=0).numpy()
         assert (tokens == best).all(), path
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("name", ["gemma3", "gpt_neox", "mixtral", "phi3", "qwen2_moe"])
+def test_weights_that_stay_quantised(name, torch, tmp_path):
+    """The logits of the same weights as floats."""
+    packages = libraries(torch)
+    sizes, kind, _ = CASES[name]
+    config = packages.transformers.AutoConfig.for_model(**sizes)
+    theirs = getattr(packages.transformers, kind)(config)
+    state = {key: value_of(key, tuple(t.shape)) for key, t in theirs.state_dict().items()}
+    write(tmp_path / "a.gguf", name, state, config, quantizes=True)
+    ids = fb.tensor(IDS, device="cpu")
+    floats, kept = (
+        models.from_pretrained(tmp_path / "a.gguf", "cpu", keep_quantized=keeps)(ids).numpy()
+        for keeps in (False, True)
+    )
+    assert np.abs(floats - kept).max() <= 1e-4 * np.abs(floats).max()

@@ -90,6 +90,7 @@ def test_texts_that_stop():
     assert held.push("a e") == "a " and held.end() == "e" and not held.is_over
 
 
+@pytest.mark.share(2)
 def test_a_context_that_is_full(tiny, chat):
     with pytest.raises(ValueError, match="tokens: the context has 256: pass a shorter text, or begin a new"):
         chat.reply("hello the world " * 99)
@@ -106,6 +107,7 @@ def test_special_tokens_of_a_user_do_not_end_a_message(tiny, chat):
     assert ids.count(1) == 2 and ids.count(2) == 1  # begin of the message and of the reply; its end
 
 
+@pytest.mark.share(2)
 def test_errors_of_files(tiny, tmp_path):
     path, _ = tiny
     raw = path.read_bytes()

@@ -71,6 +71,7 @@ def test_a_reply_and_its_stream(served):
     )
 
 
+@pytest.mark.share(2)
 def test_draws_choices_and_logarithms(served):
     same = [chat(served, temperature=1.5, seed=7, n=2)[1]["choices"] for _ in range(2)]
     assert [c["message"] for c in same[0]] == [c["message"] for c in same[1]]
@@ -170,6 +171,7 @@ def test_a_token(served, monkeypatch):
         ModelServer(served.engine, "0.0.0.0", 0)
 
 
+@pytest.mark.share(2)
 def test_clients_that_hang_up(served):
     """A reply ends when its client has gone, and the next one gets its turn."""
     body = json.dumps({"messages": HELLO, "max_tokens": 200, "stream": True, "temperature": 0}).encode()
@@ -185,6 +187,7 @@ def test_clients_that_hang_up(served):
     assert chat(served)[0] == 200 and time.monotonic() - begin < 5
 
 
+@pytest.mark.share(2)
 def test_many_requests(served, monkeypatch):
     """Several wait for one another; more than may wait are refused."""
     found = []
@@ -200,6 +203,7 @@ def test_many_requests(served, monkeypatch):
     assert status in (200, 429) and "wait for the model" in str(answer)
 
 
+@pytest.mark.share(2)
 def test_the_end_stops_replies(served, tmp_path):
     path = tmp_path / "tiny.gguf"
     tiny_chat(path)
