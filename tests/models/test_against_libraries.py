@@ -270,6 +270,13 @@ def test_penalties_of_tokens(packages):
     theirs, whole = of_transformers(packages, config, kind)
     ours = filled(KINDS["gpt2"](whole))
     fill(theirs, ours.state_dict())
+    for extra in ({}, {"length_penalty": 2.0}, {"early_stopping": True}, {"num_return_sequences": 2}):
+        for end in (None, 33, [33, 12]):
+            beams = {"max_new_tokens": 9, "num_beams": 3, "eos_token_id": end, "pad_token_id": 1, **extra}
+            with torch.no_grad():
+                row, mask = torch.from_numpy(IDS).long(), torch.from_numpy(MASK)
+                want = theirs.generate(row, attention_mask=mask, do_sample=False, **beams).numpy()
+            assert (models.generate(ours, IDS, attention_mask=MASK, **beams).numpy() == want).all(), beams
     how = {"max_new_tokens": 20, "repetition_penalty": 1.2, "no_repeat_ngram_size": 3, "eos_token_id": None}
     with torch.no_grad():
         want = theirs.generate(torch.from_numpy(IDS).long(), do_sample=False, pad_token_id=0, **how).numpy()

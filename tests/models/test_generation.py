@@ -201,7 +201,31 @@ def test_lengths_copies_processors_and_stop_texts(gpt2):
     assert found[0][9 : 9 + end] == first[:end] and set(found[0][9 + end :]) <= {1}
 
 
+def test_beams(gpt2):
+    """Of all texts of two tokens the one with the best score; several texts of each row, the best first."""
+    ids = IDS[:1]
+    first = gpt2(fb.tensor(ids, device="cpu"))[:, -1].log_softmax(-1).numpy()[0]
+    pairs = np.concatenate([np.repeat(ids, 48, 0), np.arange(48)[:, None]], 1).astype(np.int32)
+    second = gpt2(fb.tensor(pairs, device="cpu"))[:, -1].log_softmax(-1).numpy()
+    scores = first[:, None] + second
+    best = np.argsort(-scores, axis=None)[:3]
+    how = {"num_beams": 48, "num_return_sequences": 3, "eos_token_id": None}
+    found = models.generate(gpt2, ids, 2, **how).numpy()[:, 9:]
+    assert found.tolist() == [[int(i) // 48, int(i) % 48] for i in best]
+    one = models.generate(gpt2, IDS, 4, attention_mask=MASK, eos_token_id=None).tolist()
+    assert models.generate(gpt2, IDS, 4, attention_mask=MASK, eos_token_id=None, num_beams=1).tolist() == one
+
+
 ERRORS = {
+    "generate(num_beams=0): pass a number of beams, 1 or more": {"num_beams": 0},
+    "generate(num_beams=2, do_sample=...): do not go together: pass one of them": {
+        "num_beams": 2,
+        "do_sample": True,
+    },
+    "generate(num_return_sequences=3): pass a number from 1 to num_beams, 2": {
+        "num_beams": 2,
+        "num_return_sequences": 3,
+    },
     "generate(max_length=9): the prompt has 9 tokens: pass a larger number": {"max_length": 9},
     "generate(num_return_sequences=2): pass a number, 1 or more; above 1 with do_sample=True": {
         "num_return_sequences": 2

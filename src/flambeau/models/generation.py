@@ -21,6 +21,7 @@ from ..ops.random import Generator
 from ..ops.random import generator as default_generator
 from ..runtime.run import realize
 from ..tensor import Tensor, tensor
+from .beams import Search, beam_search
 from .past import Past
 from .sampling import (
     OPTIONS,
@@ -274,6 +275,7 @@ class Decoder:
         options = dict(options)
         longest, copies = options.pop("max_length", None), options.pop("num_return_sequences", 1)
         stops = options.pop("stop_strings", None), options.pop("tokenizer", None)
+        beams = _beams_of(options)
         if unknown := options.keys() - {*OPTIONS}:
             name = sorted(unknown)[0]
             raise TypeError(f"generate({name}=...): is not an option{suggest(name, OPTIONS)}")
@@ -282,8 +284,18 @@ class Decoder:
         device = next(self.model.parameters()).device
         prompt = prompt_of(input_ids, attention_mask, how.pad, device)
         new = _new_tokens(new, longest, prompt.ids.shape[1])
+        if beams is not None:
+            return self._search(prompt, new, how, beams(copies, how.ends))
         ids, step = self._begin(_copied(prompt, copies, how), new, how, positions)
         return ids, _write(step, ids, new, how, StopRows.of(stops, ids.shape[0]))
+
+    def _search(
+        self, prompt: Prompt, new: int, how: Sampling, search: Search
+    ) -> tuple[Tensor, Iterator["NewTokens"]]:
+        """Return what `_start` does, of a beam search."""
+        ids, step = self._begin(_repeated(prompt, search.beams), new, how, 0)
+        texts = beam_search(self.model, step.past, ids, new, search, how.pad)
+        return ids[:: search.beams].repeat_interleave(search.copies, 0), map(NewTokens, texts)
 
     def _begin(self, prompt: Prompt, new: int, how: Sampling, positions: int) -> tuple[Tensor, Step]:
         """Return the first input of the decoder, and a step whose cache has the encoder's result, if any."""
@@ -341,6 +353,9 @@ def generate(
     presence_penalty: float | None = None,
     no_repeat_ngram_size: int | None = None,
     num_return_sequences: int = 1,
+    num_beams: int = 1,
+    length_penalty: float = 1.0,
+    early_stopping: bool = False,
     logits_processor: Sequence[Processor] | None = None,
     max_length: int | None = None,
     stop_strings: str | Sequence[str] | None = None,
@@ -368,7 +383,10 @@ def generate(
     frequency_penalty: lowers a token's score for each time that it was written
     presence_penalty: lowers a token's score once it was written
     no_repeat_ngram_size: no sequence of this many tokens occurs twice
-    num_return_sequences: draws of each row
+    num_return_sequences: draws of each row, or texts of its beams
+    num_beams: texts of each row that are continued at once, of which the best is returned; not recorded
+    length_penalty: of beams: scores are divided by the length to this power
+    early_stopping: of beams: end once as many texts as beams have ended
     logits_processor: functions (tokens so far, scores) -> scores, whose steps are not recorded
     max_length: tokens with the prompt, in place of max_new_tokens
     stop_strings: texts that end a row, read by `tokenizer`
@@ -409,11 +427,38 @@ def _new_tokens(new: int | None, longest: int | None, prompt: int) -> int:
     return new
 
 
+def _beams_of(options: dict[str, Any]) -> Callable[[Any, tuple[int, ...]], Search] | None:
+    """Take the options of a beam search, and return what makes one of the number of returned texts and the
+    end tokens; None for one beam. ValueError for options that do not go together."""
+    beams = options.pop("num_beams", 1)
+    penalty, early = options.pop("length_penalty", 1.0), options.pop("early_stopping", False)
+    if type(beams) is not int or beams < 1:
+        raise ValueError(f"generate(num_beams={beams!r}): pass a number of beams, 1 or more")
+    if beams == 1:
+        return None
+    names = {*OPTIONS} - {"eos_token_id", "pad_token_id"}
+    if used := sorted(name for name in names if options.get(name)):
+        raise ValueError(f"generate(num_beams={beams}, {used[0]}=...): do not go together: pass one of them")
+
+    def search(copies: Any, ends: tuple[int, ...]) -> Search:
+        if type(copies) is not int or not 1 <= copies <= beams:
+            rule = f"pass a number from 1 to num_beams, {beams}"
+            raise ValueError(f"generate(num_return_sequences={copies!r}): {rule}")
+        return Search(beams, copies, float(penalty), bool(early), ends)
+
+    return search
+
+
 def _copied(prompt: Prompt, copies: Any, how: Sampling) -> Prompt:
     """Return a prompt with several copies of each row."""
     if type(copies) is not int or copies < 1 or (copies > 1 and not how.do_sample):
         rule = "pass a number, 1 or more; above 1 with do_sample=True"
         raise ValueError(f"generate(num_return_sequences={copies!r}): {rule}")
+    return _repeated(prompt, copies)
+
+
+def _repeated(prompt: Prompt, copies: int) -> Prompt:
+    """Return a prompt with each row several times."""
     if copies == 1:
         return prompt
     mask = None if prompt.mask is None else prompt.mask.repeat_interleave(copies, 0)
