@@ -190,6 +190,7 @@ ANY_TYPE = {
         ImageTransform.make_params images; ImageTransform.transform images; ImageTransform.transform
         params""",
     "any value of the user's": """
+        Tokenizer.protect value;
         Gradients.get default; ParameterDict.fromkeys default; ParameterDict.get default;
         ParameterDict.setdefault default; ParameterDict.update values; ParameterList.append value;
         Metric.add_state default; Categorify.change learned; DateParts.change learned;

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -71,14 +72,13 @@ class Tokenizer:
         self.named: dict[str, int] = dict(rules.get("named_tokens") or {})
 
     @classmethod
-    def from_file(cls, path: Any) -> "Tokenizer":
+    def from_file(cls, path: str | PathLike[str]) -> "Tokenizer":
         """Read a tokenizer.json, or the one of a folder with its tokenizer_config.json. FlambeauError names a
         file that is missing or damaged, or rules that are not supported."""
-        path = Path(path)
-        call = f"Tokenizer.from_file({str(path)!r})"
-        rules = read_json(path / RULES if path.is_dir() else path, call)
-        if path.is_dir():
-            rules["named_tokens"] = named_in(path, rules, call)
+        place, call = Path(path), f"Tokenizer.from_file({str(path)!r})"
+        rules = read_json(place / RULES if place.is_dir() else place, call)
+        if place.is_dir():
+            rules["named_tokens"] = named_in(place, rules, call)
         try:
             return cls(rules)
         except ValueError as e:
