@@ -31,6 +31,7 @@ SCRIPT = textwrap.dedent("""
         if rank == 1 and os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
             sys.exit(7)
     if mode == "elastic":
+        distributed.barrier()  # a rank that has not mapped rank 1's memory yet would raise above
         if rank == 1:
             os.kill(os.getpid(), 9)
         try:
