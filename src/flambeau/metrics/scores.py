@@ -97,10 +97,6 @@ class CountMetric(Metric):
         """Return the score of counts."""
         raise NotImplementedError
 
-    def score_counts(self) -> Stats:
-        """Return the counts that the score is computed from."""
-        return self.stats()
-
     def compute(self) -> Any:
         """Return the score, or one per class for average="none" (and one per sample for "samplewise")."""
         stats = self.stats()
