@@ -4,8 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ..core import dtype as dt
 from ..core.block_formats import FORMATS
 from ..device import DeviceLike
@@ -81,6 +79,8 @@ class BlockWeight:
 
 def join_rows(weights: Sequence[BlockWeight]) -> BlockWeight | None:
     """The rows of several weights one below another; None if their formats or rows differ."""
+    import numpy as np
+
     first = weights[0]
     if any(w.format is not first.format or w.rows.shape[1:] != first.rows.shape[1:] for w in weights):
         return None

@@ -9,8 +9,6 @@ from collections.abc import Callable
 from math import inf, nan
 from typing import Any
 
-import numpy as np
-
 from ..core import dtype as dt
 from ..functions import cat, stack
 from ..runtime.exchange import leaf
@@ -52,6 +50,8 @@ def decode_blocks(name: str, raw: memoryview, shape: tuple[int, ...], place: Loa
 
 def weight_of(name: str, raw: Any, shape: tuple[int, int]) -> BlockWeight:
     """Copy the blocks of a matrix. ValueError if the bytes are not those of this shape."""
+    import numpy as np
+
     form, (n, k) = BLOCKS[name], shape
     data = np.frombuffer(bytes(raw), np.uint8)
     if k % form.elements or data.size != n * k // form.elements * form.size:

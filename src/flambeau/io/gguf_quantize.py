@@ -4,8 +4,6 @@ be rounded as in IEEE 754, which GPUs do not guarantee."""
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from .gguf_blocks import BLOCKS, QUARTERS
 
 QUANTIZED: dict[str, Callable[[Any], Any]] = {}
@@ -24,6 +22,9 @@ def form(name: str) -> Callable[[Any], Any]:
 
 def quantize_blocks(name: str, raw: Any, shape: tuple[int, ...]) -> bytes:
     """Return the blocks of a tensor's float32 bytes."""
+
+    import numpy as np
+
     blocks = np.frombuffer(raw, "f4").reshape(-1, BLOCKS[name].elements)
     with np.errstate(all="ignore"):
         parts = [QUANTIZED[name](blocks[at : at + ROWS]) for at in range(0, len(blocks), ROWS)]
@@ -31,6 +32,8 @@ def quantize_blocks(name: str, raw: Any, shape: tuple[int, ...]) -> bytes:
 
 
 def _inverse(d: Any) -> Any:
+    import numpy as np
+
     return np.where(d == 0, 0, 1 / d)
 
 
@@ -40,6 +43,9 @@ def _half(d: Any) -> Any:
 
 def _round_half_away(x: Any) -> Any:
     """Round to the nearest integer, halves away from zero."""
+
+    import numpy as np
+
     a = abs(x)
     # As C's roundf, which llama.cpp uses; np.round rounds halves to even.
     floor = np.floor(a)
@@ -48,6 +54,9 @@ def _round_half_away(x: Any) -> Any:
 
 def _truncate(x: Any, most: int) -> Any:
     """Truncate a positive number."""
+
+    import numpy as np
+
     return np.trunc(x, dtype=np.float32).astype("u1").clip(0, most)
 
 
@@ -59,11 +68,16 @@ def _nibbles(q: Any) -> Any:
 
 
 def _fifth_bits(q: Any) -> Any:
+    import numpy as np
+
     return np.packbits(q >> 4, axis=-1, bitorder="little")
 
 
 def _about_zero(x: Any, bits: int) -> tuple[Any, Any]:
     """(scale, integers); the element furthest from zero maps to the lowest integer."""
+
+    import numpy as np
+
     # The signed extreme maps to the lowest number, -2^(bits - 1), because the range has one more negative
     # number.
     furthest = np.take_along_axis(x, abs(x).argmax(axis=-1, keepdims=True), axis=-1)
@@ -73,6 +87,9 @@ def _about_zero(x: Any, bits: int) -> tuple[Any, Any]:
 
 def _from_least(x: Any, bits: int) -> tuple[Any, Any, Any]:
     """(scale, minimum, integers); the minimum maps to 0."""
+
+    import numpy as np
+
     least = x.min(axis=-1, keepdims=True)
     most = (1 << bits) - 1
     d = (x.max(axis=-1, keepdims=True) - least) / most
@@ -80,6 +97,8 @@ def _from_least(x: Any, bits: int) -> tuple[Any, Any, Any]:
 
 
 def _join(*parts: Any) -> Any:
+    import numpy as np
+
     return np.concatenate(parts, axis=-1)
 
 
@@ -118,6 +137,9 @@ def _(x: Any) -> Any:
 
 def _select(condition: Any, a: Any, b: Any) -> Any:
     """Select by a condition, element by element, among arrays of one shape."""
+
+    import numpy as np
+
     chosen = b.copy()
     np.copyto(chosen, a, where=condition)
     return chosen
@@ -127,6 +149,9 @@ def _best_from_least(x: Any, most: int) -> tuple[Any, Any]:
     """Find the scale and the least value (0 or below, returned as a positive number) that fit each part best,
     by llama.cpp's search (make_qkx2_quants): 21 ranges, and the least squares of each.
     [n, parts, 32] -> [n, parts, 1] twice"""
+
+    import numpy as np
+
     weight: Any = np.sqrt((x * x).mean(-1, keepdims=True)) + abs(x)
     least = x.min(-1, keepdims=True).clip(max=0)
     wide = x.max(-1, keepdims=True) - least
@@ -158,6 +183,9 @@ def _best_from_least(x: Any, most: int) -> tuple[Any, Any]:
 def _k_parts(x: Any, bits: int) -> tuple[Any, Any]:
     """Return the first 16 bytes of Q4_K and Q5_K (scale, least value, and 8 of each of 6 bits), and the
     integers. [n, 256] -> [n, 16], [n, 256]"""
+
+    import numpy as np
+
     parts = x.reshape(len(x), 8, 32)
     scales, least = _best_from_least(parts, (1 << bits) - 1)
     d, dmin = (np.maximum(v.max(1), 0).astype("f4") / 63 for v in (scales, least))
@@ -190,6 +218,8 @@ def _(x: Any) -> Any:
 
 @form("Q5_K")
 def _(x: Any) -> Any:
+    import numpy as np
+
     head, q = _k_parts(x, 5)
     fifth = np.packbits(q.reshape(len(q), 8, 32) >> 4, axis=1, bitorder="little").reshape(len(q), 32)
     return _join(head, fifth, _halves(q))
@@ -198,6 +228,9 @@ def _(x: Any) -> Any:
 @form("Q6_K")
 def _(x: Any) -> Any:
     """16 scales by llama.cpp's search (make_qx_quants): 19 scales, and the least squares of each."""
+
+    import numpy as np
+
     parts = x.reshape(len(x), 16, 16)
     furthest = np.take_along_axis(parts, abs(parts).argmax(-1, keepdims=True), -1)
     weight = parts * parts
@@ -227,6 +260,8 @@ def _ternary(x: Any) -> tuple[Any, Any]:
 
 @form("TQ1_0")
 def _(x: Any) -> Any:
+    import numpy as np
+
     d, q = _ternary(x)
     # Five digits of base 3 fit a byte, since 3^5 = 243.
     powers = np.array([81, 27, 9, 3, 1], "u1").reshape(1, 1, 5, 1)
@@ -251,6 +286,8 @@ def _(x: Any) -> Any:
 
 @form("MXFP4")
 def _(x: Any) -> Any:
+    import numpy as np
+
     most = abs(x).max(axis=-1, keepdims=True)
     # The shared exponent: 2 is that of the largest 4-bit float, 6 = 1.5 * 2^2; 127 is the bias.
     exponents = np.where(most > 0, np.floor(np.log2(most)) - 2 + 127, 0).astype("u1")

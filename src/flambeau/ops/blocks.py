@@ -9,8 +9,6 @@ from collections.abc import Callable
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ..core import dtype as dt
 from ..core.block_formats import FORMATS
 from ..core.declare import kernel
@@ -44,12 +42,18 @@ def _half(x: Bytes, at: int) -> Numbers:
 
 def _nibbles(x: Bytes, group: int) -> Bytes:
     """4-bit integers: of each group of bytes first the low halves. [blocks, n] -> [blocks, 2 n]"""
+
+    import numpy as np
+
     x = x.reshape(len(x), -1, 1, group)
     return np.concatenate([x & 15, x >> 4], 2).reshape(len(x), -1)
 
 
 def _fifth_bits(x: Bytes) -> Bytes:
     """A bit for each element, as 0 or 16. [blocks, 4] -> [blocks, 32]"""
+
+    import numpy as np
+
     return np.unpackbits(x, axis=1, bitorder="little") << 4
 
 
@@ -82,6 +86,9 @@ def _(x: Bytes) -> Numbers:
 
 def _k(x: Bytes, q: Bytes) -> Numbers:
     """Integers of 4 or 5 bits in 8 parts, each with a scale and a least value of 6 bits."""
+
+    import numpy as np
+
     d, m, both = x[:, 4:8], x[:, 8:12], x[:, 12:16]
     scales = np.concatenate([d & 63, (both & 15) | ((d >> 2) & 48)], 1).astype("f4")
     least = np.concatenate([m & 63, (both >> 4) | ((m >> 2) & 48)], 1).astype("f4")
@@ -97,12 +104,16 @@ def _(x: Bytes) -> Numbers:
 
 @decoder("q5_k")
 def _(x: Bytes) -> Numbers:
+    import numpy as np
+
     fifth = np.unpackbits(x[:, None, 16:48], axis=1, bitorder="little").reshape(len(x), 256)
     return _k(x, _nibbles(x[:, 48:], 32) | fifth << 4)
 
 
 @decoder("q6_k")
 def _(x: Bytes) -> Numbers:
+    import numpy as np
+
     high = x[:, 128:192].reshape(len(x), 2, 1, 32)
     high = np.concatenate([(high >> shift) & 3 for shift in (0, 2, 4, 6)], 2).reshape(len(x), 256)
     q = (_nibbles(x[:, :128], 64) | high << 4).astype("f4") - 32
@@ -112,6 +123,9 @@ def _(x: Bytes) -> Numbers:
 
 def decode_numpy(form: str, words: Any, first: int, count: int) -> Numbers:
     """Decode elements of an array of words, from a multiple of a block on. -> float32 [count]"""
+
+    import numpy as np
+
     dtype = FORMATS[form]
     raw = np.ascontiguousarray(words).view(np.uint8)
     begin, blocks = first // dtype.elements, count // dtype.elements
