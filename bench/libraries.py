@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
@@ -36,10 +37,12 @@ class Results:
 
     def __init__(self, path: Path, facts: dict[str, Any]):
         self.path, self.facts, self.rows = path, facts, dict[str, dict[str, Any]]()
+        self.lock = Lock()
 
     def add(self, name: str, **facts: Any) -> None:
-        self.rows.setdefault(name, {}).update(facts)
-        self.path.write_text(json.dumps(self.facts | {"models": self.rows}, indent=1), encoding="utf-8")
+        with self.lock:
+            self.rows.setdefault(name, {}).update(facts)
+            self.path.write_text(json.dumps(self.facts | {"models": self.rows}, indent=1), encoding="utf-8")
         print(f"{time.perf_counter() - START:5.0f} s  {name}: {facts}", flush=True)
 
 
@@ -73,6 +76,7 @@ def main() -> None:
     parser.add_argument("--theirs", default="")
     parser.add_argument("--ours", default="")
     parser.add_argument("--processes", type=int, default=4)
+    parser.add_argument("--timers", type=int, default=1, help="processes that time; one disturbs none")
     options = parser.parse_args()
     names = options.names or list(CASES)
     results = Results(options.out, facts_of_machine())
@@ -95,8 +99,13 @@ def main() -> None:
                 results.add(name, **row, first_seconds=round(seconds, 2))
 
         list(pool.map(check, [ready[i :: options.processes] for i in range(options.processes)]))
-        for name, facts in scoreboard.stream("flambeau", folder, ready, **ours, FLAMBEAU_LIBRARY_WARM="1"):
-            results.add(name, **times(facts, "flambeau"), **{k: facts[k] for k in ("error",) if k in facts})
+
+        def measure(part: list[str]) -> None:
+            for name, facts in scoreboard.stream("flambeau", folder, part, **ours, FLAMBEAU_LIBRARY_WARM="1"):
+                more = {k: facts[k] for k in ("error", "unrecorded") if facts.get(k)}
+                results.add(name, **times(facts, "flambeau"), **more)
+
+        list(pool.map(measure, [ready[i :: options.timers] for i in range(options.timers)]))
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ LIMIT = int(os.environ.get("FLAMBEAU_LIBRARY_SECONDS", "120"))  # of a model
 DEVICE = os.environ.get("FLAMBEAU_LIBRARY_DEVICE", "cpu")
 DTYPE = os.environ.get("FLAMBEAU_LIBRARY_DTYPE", "float32")
 WARM = os.environ.get("FLAMBEAU_LIBRARY_WARM") == "1"
-FIRST, ROUNDS, CALLS, BUDGET = 10, 3, 10, 1.5  # calls before timing; rounds of at most so many calls, seconds
+FIRST, ROUNDS, CALLS, BUDGET = 3, 3, 10, 0.9  # calls before timing; rounds of at most so many calls, seconds
 
 
 def tensors_of(value: Any, torch: Any, seen: set[int] | None = None) -> list[Any]:
@@ -216,12 +216,12 @@ class Run:
         self.facts["step ms"] = self.milliseconds(step)
         if not self.is_torch:
             with warnings.catch_warnings(record=True), redirect_stderr(io.StringIO()) as told:
-                self.facts["compiled ms"] = self.milliseconds(torch.compile(step))
+                self.facts["compiled ms"] = self.milliseconds(torch.compile(step), 10)
             self.facts["unrecorded"] = next((x for x in told.getvalue().splitlines() if "jit" in x), "")
         model.eval()
         self.facts["forward ms"] = self.milliseconds(forward)
 
-    def milliseconds(self, call: Callable[[], None]) -> float:
+    def milliseconds(self, call: Callable[[], None], first: int = FIRST) -> float:
         """The time of one of many calls after which the device is waited for: the least of the rounds."""
 
         def seconds(count: int) -> float:
@@ -232,7 +232,7 @@ class Run:
                 self.torch.cuda.synchronize()
             return time.perf_counter() - begin
 
-        seconds(FIRST)
+        seconds(first)
         count = max(1, min(CALLS, int(BUDGET / ROUNDS / seconds(1))))
         return round(min(seconds(count) for _ in range(ROUNDS)) / count * 1e3, 3)
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
@@ -58,16 +59,68 @@ def _grad_operand(g: Tensor, other: Tensor, x: Tensor, label: str) -> Tensor:
     return out.reshape(*x.shape)
 
 
+LARGEST_OPERAND = 1 << 26  # elements of an operand that NumPy copies for a product: larger ones are halved
+
+
 def _einsum(xp: Namespace, a: Array, b: Array, nk: int, **_: Any) -> Array:
-    rank = a.ndim
-    # Dims of size 1 lose their letter, so that einsum broadcasts them.
-    letters = "abcdefghijklmnopqrstuvwxyz"[:rank]
     shape = broadcast(a.shape, b.shape)
-    keep = [[d for d in range(rank) if x.shape[d] != 1 or shape[d] == 1] for x in (a, b)]
+    out = shape[: len(shape) - nk]
+    if xp.is_numpy and a.dtype.kind in "fc":
+        return xp.astype(_matmul(a, b, nk, shape).reshape(out), a.dtype)
+    # Dims of size 1 lose their letter, so that einsum broadcasts them.
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    keep = [[d for d, n in enumerate(x.shape) if n != 1] for x in (a, b)]
     terms = ["".join(letters[d] for d in k) for k in keep]
     parts = [xp.reshape(x, tuple(x.shape[d] for d in k)) for x, k in zip((a, b), keep, strict=True)]
-    out = xp.einsum(f"{terms[0]},{terms[1]}->{letters[: rank - nk]}", *parts, optimize=True)
-    return xp.astype(out, a.dtype)
+    kept = "".join(letters[d] for d, n in enumerate(out) if n != 1)
+    product = xp.einsum(f"{terms[0]},{terms[1]}->{kept}", *parts, optimize=True)
+    return xp.astype(xp.reshape(product, out), a.dtype)
+
+
+def _matmul(a: Array, b: Array, nk: int, shape: Shape) -> Array:
+    """The same by matrix products. NumPy's einsum uses them only without batch dims, and is slow otherwise.
+
+    shape: that of a * b. The result lacks dims of size 1.
+    """
+    end = len(shape) - nk
+    # A summed dim that one operand lacks is summed in the other.
+    for d in range(end, len(shape)):
+        if a.shape[d] != b.shape[d]:
+            a, b = (x.sum(d, keepdims=True) if x.shape[d] != 1 else x for x in (a, b))
+    used = [(d, a.shape[d] != 1, b.shape[d] != 1) for d in range(len(shape))]
+    batch = [d for d, in_a, in_b in used if in_a and in_b and d < end]
+    summed = [d for d, in_a, in_b in used if in_a and in_b and d >= end]
+    left = [d for d, in_a, in_b in used if in_a and not in_b]
+    right = [d for d, in_a, in_b in used if in_b and not in_a]
+    if a.size == 0 or b.size == 0:
+        return a.dtype.type(0) + (a * b).sum(tuple(range(end, len(shape))))
+    split = max(left, key=lambda d: a.shape[d], default=None)
+    if split is not None and a.shape[split] > 1 and a.size > LARGEST_OPERAND:
+        return _matmul_in_halves(a, b, nk, shape, split)
+
+    def matrices(x: Array, rows: list[int], columns: list[int]) -> Array:
+        order = [*batch, *rows, *columns]
+        rest = [d for d in range(x.ndim) if d not in order]  # of size 1
+        sizes = (prod(x.shape[d] for d in part) for part in (batch, rows, columns))
+        return x.transpose(*order, *rest).reshape(*sizes)
+
+    product = matrices(a, left, summed) @ matrices(b, summed, right)
+    order = [*batch, *left, *right]
+    product = product.reshape([shape[d] for d in order])
+    return product.transpose([order.index(d) for d in sorted(order)])
+
+
+def _matmul_in_halves(a: Array, b: Array, nk: int, shape: Shape, split: int) -> Array:
+    """`_matmul` of both halves of a dim that only `a` has."""
+    import numpy as np
+
+    half, parts = a.shape[split] // 2, list[Any]()
+    for piece in (slice(0, half), slice(half, None)):
+        part = a[(*[slice(None)] * split, piece)]
+        sizes = (*shape[:split], part.shape[split], *shape[split + 1 :])
+        parts.append(_matmul(part, b, nk, sizes).reshape(sizes[: len(shape) - nk]))
+    joined = np.concatenate(parts, split)
+    return joined.reshape([n for n in joined.shape if n != 1])
 
 
 def contract(a: Tensor, b: Tensor, nk: int, label: str = "contract") -> Tensor:

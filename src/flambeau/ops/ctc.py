@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ..core import dtype as dt
 from ..core.declare import composed, kernel, like_first
 from ..core.node import is_tensor
-from ..core.op import Family, Launch
+from ..core.op import Family, Launch, on_device
 from .elementwise import as_float
 from .index.indices import checked_places
 from .join import stack
@@ -153,7 +153,7 @@ def _lengths(
     """
     name = check.split()[-1]
     if is_tensor(lengths):
-        flat = lengths.reshape(-1)
+        flat = on_device(lengths.reshape(-1), beside.device)  # PyTorch takes lengths of the CPU
     else:
         numbers = [lengths] if isinstance(lengths, int) else [*lengths]
         if any(m not in span for m in numbers):

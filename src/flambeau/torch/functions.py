@@ -133,3 +133,27 @@ def compiled_with_cxx11_abi() -> bool:
 def get_file_path(*path_components: str) -> str:
     """The path of a file beside this package."""
     return os.path.join(os.path.dirname(__file__), *path_components[1:])
+
+
+def fake_quantize_per_tensor_affine(
+    input: Tensor, scale: Any, zero_point: Any, quant_min: int, quant_max: int
+) -> Tensor:
+    """Values rounded to integers from quant_min to quant_max, times scale; the gradient flows to those that
+    are not cut. [...] -> [...]
+
+    scale, zero_point: a quotient input / scale + zero_point is rounded
+    """
+    steps = (input.detach() * (1 / scale) + zero_point).round()
+    is_inside = (steps >= quant_min) & (steps <= quant_max)
+    rounded = (steps.clamp(quant_min, quant_max) - zero_point) * scale
+    passed = is_inside.where(input, 0.0)
+    return passed + (rounded - passed.detach()).detach()
+
+
+def fake_quantize_per_channel_affine(
+    input: Tensor, scale: Tensor, zero_point: Tensor, axis: int, quant_min: int, quant_max: int
+) -> Tensor:
+    """The same with a scale and a zero_point for each index of the dim `axis`. [...] -> [...]"""
+    shape = [-1 if d == axis % input.ndim else 1 for d in range(input.ndim)]
+    parts = scale.reshape(*shape), zero_point.reshape(*shape)
+    return fake_quantize_per_tensor_affine(input, *parts, quant_min, quant_max)

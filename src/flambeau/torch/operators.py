@@ -18,8 +18,12 @@ from .placeholders import MissingInTorch, refuse
 Kernel = Callable[..., Any]
 # keys of kernels that run here, the first that an operator has; those of autocast are torch's own rules
 KEYS = ("CompositeImplicitAutograd", "CompositeExplicitAutograd", "CPU", "CUDA", "Autograd", "")
-# compiled libraries: the end of the file's name -> the replacement of their operators
-COMPILED = {"torchvision/_C.so": ".torch.torchvision_ops", "torchvision/_C.pyd": ".torch.torchvision_ops"}
+# compiled libraries: the end of the file's name -> what their operators are here
+COMPILED = {  # the folder and the stem of a library's file -> our module with its operators
+    "torchvision/_C": ".torch.torchvision_ops",
+    "lib/_torchaudio": ".torch.torchaudio_ops",
+    "lib/libtorchaudio": ".torch.torchaudio_ops",
+}
 ATEN = ("aten", "prims")  # torch's own namespaces: a missing operator raises when it is called
 ATEN_HOMES = ("torch", "torch.nn.functional", "torch.linalg", "torch.fft", "torch.special")
 
@@ -99,7 +103,8 @@ class _Ops:
 
     def load_library(self, path: Any) -> None:
         """Find the operators of a compiled library. OSError for one that Flambeau has no operators for."""
-        end = "/".join(Path(path).parts[-2:])
+        folder, name = Path(path).parts[-2:]
+        end = f"{folder}/{name.partition('.')[0]}"
         if end not in COMPILED:
             call = f"torch.ops.load_library({str(path)!r})"
             raise MissingLibrary(f"{call}: compiled libraries do not load: {NATIVE}")
@@ -152,7 +157,7 @@ def _call(name: str, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
 
 
 def _differentiable(operator: _Operator, kernel: Kernel, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
-    """A call with the gradient of register_autograd."""
+    """A call whose gradient is what register_autograd gave."""
     values = list(inspect.signature(kernel).bind(*args, **kw).arguments.values()) if kw else list(args)
 
     class OperatorCall(Function):
