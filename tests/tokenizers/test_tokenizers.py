@@ -102,7 +102,7 @@ def test_tokens_are_those_of_the_package(name):
     compare(GGUF[name](), 60)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 @pytest.mark.parametrize("name", GGUF)
 def test_ten_thousand_texts(torch, name):
     compare(GGUF[name](), 10_000)
