@@ -32,6 +32,7 @@ def packaged() -> dict[str, bytes]:
         "flambeau/wgsl": ROOT / "wgsl",
         "flambeau/web": ROOT / "web",
         "flambeau/docs": ROOT / "docs",
+        "flambeau/docs/examples": ROOT / "examples",
     }
     readme = {"flambeau/docs/README.md": (ROOT / "README.md").read_bytes()}
     return readme | {
@@ -67,6 +68,7 @@ def test_metadata_names_licence_python_and_dependencies(wheel):
     assert fields["Requires-Python"] == ">=3.11"
     assert set(fields.get_all("Provides-Extra")) == {
         "arrays",
+        "chat",
         "clients",
         "data",
         "dawn",
@@ -82,7 +84,7 @@ def test_metadata_names_licence_python_and_dependencies(wheel):
     }
     required = [line for line in fields.get_all("Requires-Dist") if "extra ==" not in line]
     everywhere = [line for line in required if not line.endswith("; sys_platform != 'emscripten'")]
-    assert everywhere == ["jinja2<4,>=3.1"]  # all that a browser needs
+    assert everywhere == ["jinja2<4,>=3.1.6"]  # all that a browser needs
     assert len(required) == 7  # markdown-it-py and pygments are what rich needs, too
 
 

@@ -66,9 +66,9 @@ def test_nobody_writes_it(compiler, monkeypatch):
     without_dawn(monkeypatch)
     missing = "wgpudawn is not installed: pip install wgpudawn"
     told = {
-        "MSL": f"no MSL of a driver: {missing}: put tint or naga into PATH",
-        "SPIR-V": f"no SPIR-V of a driver: {missing}: put tint into PATH",
-        "": f"no code of a driver: {missing}",
+        "MSL": f"the driver provides no MSL: {missing}: put tint or naga into PATH",
+        "SPIR-V": f"the driver provides no SPIR-V: {missing}: put tint into PATH",
+        "": f"the driver provides no code: {missing}",
     }
     for language, text in told.items():
         with pytest.raises(FlambeauError) as e:

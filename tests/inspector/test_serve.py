@@ -84,7 +84,7 @@ def test_what_the_driver_is_given(server):
     status, found = post(server, "/emit", {"kernel": 0})
     assert status == 200 and found["language"] in SUFFIXES.values() and len(found["text"]) > 1000
     assert post(server, "/emit", {"kernel": 0, "what": "Latin"})[1]["error"] == (
-        f"inspect --emit: no Latin of a driver: Dawn writes {found['language']} here"
+        f"inspect --emit: the driver provides no Latin: Dawn writes {found['language']} here"
     )
 
 

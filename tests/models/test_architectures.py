@@ -3,7 +3,6 @@
 Files are written by llama.cpp's own package, with its names of tensors and the changes of its converter.
 """
 
-import gguf
 import numpy as np
 import pytest
 from helpers.gguf_models import interleaved
@@ -11,6 +10,8 @@ from helpers.networks import IDS, LLAMA, MASK, libraries, value_of
 
 import flambeau as fb
 from flambeau import models
+
+gguf = pytest.importorskip("gguf", reason="gguf is not installed: pip install flambeau[torch]")
 
 SIZES = {**LLAMA, "hidden_size": 32, "intermediate_size": 48, "head_dim": 8, "max_position_embeddings": 64}
 MOE = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 24}

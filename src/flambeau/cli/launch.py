@@ -45,9 +45,9 @@ def launch(
     end, its traceback is printed last, and its exit code is returned. Several hosts need FLAMBEAU_TOKEN, the
     same secret on all.
 
-    Examples: flambeau launch --devices 4 train.py --epochs 3
+    Example: flambeau launch --devices 4 train.py --epochs 3
 
-    flambeau launch --torch --nproc-per-node 2 ddp.py
+    Example: flambeau launch --torch --nproc-per-node 2 ddp.py
     """
     runner = ["-m", "flambeau.torch"] if is_torch else []
     command = [sys.executable, *runner, *(["-m"] if module else []), script, *arguments]
