@@ -46,6 +46,7 @@ LEFT_OUT = (
     "flambeau/porting/",
     "flambeau/__main__.py",
     "flambeau/selftest/",
+    "flambeau/serve/",
     "flambeau/wgsl/",
 )
 KEPT = {f"flambeau/web/{source}" for source in SOURCES.values()}  # files that an export writes for pages
@@ -54,6 +55,7 @@ SEPARATE = ("onnx", "selftest", "inspector")  # packages in separate archives, w
 NOT_IN_PAGES = (
     "flambeau/cli/",
     "flambeau/docs/",
+    "flambeau/serve/",
     "flambeau/site/",
     "flambeau/tabs/",
     "flambeau/__main__.py",
