@@ -143,7 +143,7 @@ HOVERS = {
     "fb.optim.lr_scheduler.OneCycleLR(o, 1)": "div_factor: float = 25; three_phase: bool = False",
     "fb.data.DataLoader([])": "prefetch_factor: int | None = None; drop_last: bool = False",
     "fb.Learner(m, o, f)": "checkpoint_every: int | None = None; clip: float | None = None",
-    "fb.nn.LSTMCell(1, 1)": "input_forget: bool = False; dtype: Any = None",
+    "fb.nn.LSTMCell(1, 1)": "input_forget: bool = False; dtype: DTypeLike | None = None",
     "fb.metrics.MulticlassRecall(3)": "zero_division: float = 0; validate_args: bool = True",
 }
 

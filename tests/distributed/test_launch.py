@@ -31,10 +31,10 @@ SCRIPT = textwrap.dedent("""
         if rank == 1 and os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
             sys.exit(7)
     if mode == "elastic":
-        distributed.barrier()  # a rank that has not mapped rank 1's memory yet would raise above
-        if rank == 1:
-            os.kill(os.getpid(), 9)
-        try:
+        try:  # rank 1 may die while another one is in its first barrier
+            distributed.barrier()  # a rank that has not mapped rank 1's memory yet would raise above
+            if rank == 1:
+                os.kill(os.getpid(), 9)
             distributed.barrier()
         except distributed.DistributedError as error:
             print(error)
