@@ -106,8 +106,9 @@ def test_tabs_by_keyboard_and_the_kernels_with_their_text(mnist):
     cells = [row.locator("td").all_inner_texts() for row in rows.all()]
     times = [float(t) * {"s": 1e3, "ms": 1, "µs": 1e-3}[unit] for t, unit in (c[2].split() for c in cells)]
     assert times == sorted(times, reverse=True) and times[0] > 0
-    assert all(float(c[4]) > 0 for c in cells if c[1] != "copy buffers")
-    assert any(c[1] == "conv2d+add+relu" and c[6].startswith("contract/") and float(c[5]) > 0 for c in cells)
+    # a small kernel on a slow machine shows "< 0.001"
+    assert all(float(c[4].removeprefix("< ")) > 0 for c in cells if c[1] != "copy buffers")
+    assert any(c[1] == "conv2d+add+relu" and c[6].startswith("contract/") and float(c[5].removeprefix("< ")) > 0 for c in cells)
     mnist.get_by_role("button", name="#", exact=True).click()  # in the order in which they run
     expect(mnist, "#kernels th[aria-sort]").to_have_text("# ▴")
     assert [r.get_attribute("data-kernel") for r in rows.all()] == [str(i) for i in range(count)]
