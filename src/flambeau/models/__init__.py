@@ -14,6 +14,7 @@ PUBLIC = {  # module: its public names
     "gpt_neox": "GPTNeoXConfig GPTNeoXForCausalLM",
     "llama": "LlamaConfig LlamaForCausalLM",
     "mobilenet": "MobileNetV2 MobileNetV3 mobilenet_v2 mobilenet_v3_large mobilenet_v3_small",
+    "modernbert": "ModernBertConfig ModernBertModel",
     "pretrained": "from_pretrained load_weights",
     "registry": "list_models",
     "resnet": ("ResNet resnet101 resnet152 resnet18 resnet34 resnet50 resnext50_32x4d wide_resnet50_2"),

@@ -17,12 +17,13 @@ from ..io.formats import open_weights
 from ..io.gguf import MAGIC
 from ..io.sources import LazyWeights
 from ..tensor import tensor
-from .bert import BertModel
+from .bert import ENCODERS, BertModel
 from .convnext import ConvNeXt, ConvNeXtFile
 from .gguf import config_of, ends_of, find_model, gguf_file, source_of
 from .gpt2 import GPT2LMHeadModel
 from .gpt_neox import GPTNeoXForCausalLM
 from .llama import FAMILIES, LlamaForCausalLM
+from .modernbert import ModernBertModel
 from .registry import build_network
 from .settings import settings
 from .t5 import T5ForConditionalGeneration
@@ -50,6 +51,7 @@ def _convnext(config: Mapping[str, Any]) -> nn.Module:
 
 
 KINDS: dict[str, Any] = {  # by model_type
+    **dict.fromkeys(ENCODERS, BertModel),
     "bert": BertModel,
     "convnext": _convnext,
     "gpt2": GPT2LMHeadModel,
@@ -57,6 +59,7 @@ KINDS: dict[str, Any] = {  # by model_type
     "t5": T5ForConditionalGeneration,
     "vit": _vit,
     "whisper": WhisperEncoder,
+    "modernbert": ModernBertModel,
     **dict.fromkeys(FAMILIES, LlamaForCausalLM),
 }
 
