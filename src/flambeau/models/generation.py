@@ -35,6 +35,15 @@ from .sampling import (
     penalize,
     rule_of,
 )
+from .speculation import NAMES as AHEAD
+from .speculation import (
+    GuessCheck,
+    Speculation,
+    SpeculativeWriter,
+    check_speculation,
+    seeded_apart,
+    speculation_of,
+)
 
 LAG = 2  # steps that are submitted before the first one is read, so that the device never waits for the host
 ROUND = 64  # cache lengths are rounded up to a multiple, so that later texts can reuse the cache
@@ -58,6 +67,7 @@ class Step:
         # done is a tensor of the step: a recorded step updates it without a readback.
         self.done = Tensor.zeros(past.size.batch, 1, dtype=dt.bool_, device=device)
         self.replayed = jit(self.next)
+        self.check: GuessCheck | None = None  # of speculative writing
 
     def begin(self, sampling: Sampling, padding: Tensor | None) -> None:
         """Empty the cache."""
@@ -204,11 +214,14 @@ class Decoder:
     """Generates texts with a model, and keeps caches and recordings from one text to the next.
 
     model: a network with hidden, head and new_past, such as GPT2LMHeadModel, LlamaForCausalLM and
-    T5ForConditionalGeneration.
+    T5ForConditionalGeneration. `target_steps` has the steps of the model for the last speculatively written
+    text, with that of the prompt.
     """
 
     def __init__(self, model: Module):
         self.model: Any = model
+        self.drafts: Decoder | None = None  # of the last draft model
+        self.target_steps = 0
         self.steps: dict[tuple[Any, ...], Step] = {}  # by cache sizes, the most recent last
 
     @no_grad()
@@ -275,19 +288,60 @@ class Decoder:
         options = dict(options)
         longest, copies = options.pop("max_length", None), options.pop("num_return_sequences", 1)
         stops = options.pop("stop_strings", None), options.pop("tokenizer", None)
-        beams = _beams_of(options)
+        beams, ahead = _beams_of(options), speculation_of(options)
         if unknown := options.keys() - {*OPTIONS}:
             name = sorted(unknown)[0]
-            raise TypeError(f"generate({name}=...): is not an option{suggest(name, OPTIONS)}")
+            raise TypeError(f"generate({name}=...): is not an option{suggest(name, [*OPTIONS, *AHEAD])}")
         ends = {name: options.pop(name, CONFIG) for name in ("eos_token_id", "pad_token_id")}
         how = Sampling(**options, **self._ends(ends))
         device = next(self.model.parameters()).device
         prompt = prompt_of(input_ids, attention_mask, how.pad, device)
         new = _new_tokens(new, longest, prompt.ids.shape[1])
         if beams is not None:
+            if ahead is not None:
+                raise ValueError("generate(num_beams=..., prompt_lookup_num_tokens or assistant_model=...): "
+                                 "do not go together: pass one of them")  # fmt: skip
             return self._search(prompt, new, how, beams(copies, how.ends))
-        ids, step = self._begin(_copied(prompt, copies, how), new, how, positions)
+        prompt = _copied(prompt, copies, how)
+        if ahead is not None:
+            check_speculation(ahead, how, prompt.ids.shape[0], self.model)
+            ids, writer = self._begin_ahead(prompt, new, how, ahead, positions)
+            return ids, self._write_ahead(writer, ids, new, how, StopRows.of(stops, 1))
+        ids, step = self._begin(prompt, new, how, positions)
         return ids, _write(step, ids, new, how, StopRows.of(stops, ids.shape[0]))
+
+    def _begin_ahead(
+        self, prompt: Prompt, new: int, how: Sampling, ahead: Speculation, positions: int
+    ) -> tuple[Tensor, SpeculativeWriter]:
+        """Return the first input of the decoder, and what writes a text with guesses."""
+        # guesses are checked behind the last token too, as far as the model has positions
+        count = prompt.ids.shape[1] + new
+        longest = max(getattr(self.model, "longest", count + ahead.guesses), count)
+        positions = max(min(count + ahead.guesses, longest), positions)
+        ids, step = self._begin(prompt, new, how, positions)
+        draft = None
+        if ahead.draft is not None:
+            if self.drafts is None or self.drafts.model is not ahead.draft:
+                self.drafts = Decoder(ahead.draft)
+            draft = self.drafts._begin(prompt, new, seeded_apart(how), positions)[1]
+        if step.check is None or not step.check.is_of(draft):
+            step.check = GuessCheck(step, draft)
+        return ids, SpeculativeWriter(ahead, step.check, step, draft)
+
+    def _write_ahead(
+        self, ahead: SpeculativeWriter, ids: Tensor, new: int, how: Sampling, stops: "StopRows | None"
+    ) -> Iterator["NewTokens"]:
+        """Yield the tokens of a row until it has ended."""
+        self.target_steps, left = 0, new
+        for tokens in ahead.tokens(ids, how):
+            self.target_steps += 1
+            for token in tokens[:left]:
+                yield NewTokens([token])
+                if token in how.ends or (stops is not None and stops.push([token])[0]):
+                    return
+            left -= len(tokens)
+            if left <= 0:
+                return
 
     def _search(
         self, prompt: Prompt, new: int, how: Sampling, search: Search
@@ -357,6 +411,10 @@ def generate(
     length_penalty: float = 1.0,
     early_stopping: bool = False,
     logits_processor: Sequence[Processor] | None = None,
+    prompt_lookup_num_tokens: int | None = None,
+    max_matching_ngram_size: int | None = None,
+    assistant_model: Module | None = None,
+    num_assistant_tokens: int | None = None,
     max_length: int | None = None,
     stop_strings: str | Sequence[str] | None = None,
     tokenizer: Any = None,
@@ -388,6 +446,11 @@ def generate(
     length_penalty: of beams: scores are divided by the length to this power
     early_stopping: of beams: end once as many texts as beams have ended
     logits_processor: functions (tokens so far, scores) -> scores, whose steps are not recorded
+    prompt_lookup_num_tokens: guess this many tokens by looking up the last ones in the text; the tokens are
+        the same, in fewer steps where texts repeat
+    max_matching_ngram_size: tokens that are looked up at most, by default 2
+    assistant_model: a smaller model with the same tokens, which writes guesses
+    num_assistant_tokens: guesses of the assistant model in a step, by default 5
     max_length: tokens with the prompt, in place of max_new_tokens
     stop_strings: texts that end a row, read by `tokenizer`
     tokenizer: has `decode`, for stop_strings
