@@ -23,6 +23,7 @@ NEOX = {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "part
 NEOX = {k: v for k, v in SIZES.items() if k not in ("head_dim", "num_key_value_heads")} | NEOX
 CASES = {  # name: config of transformers, its class, llama.cpp's architecture
     "llama": (SIZES, "LlamaForCausalLM", "LLAMA"),
+    "mistral": (SIZES | {"model_type": "mistral", "sliding_window": None}, "MistralForCausalLM", "LLAMA"),
     "qwen2": (SIZES | {"model_type": "qwen2"}, "Qwen2ForCausalLM", "QWEN2"),
     "qwen3": (SIZES | {"model_type": "qwen3", "tie_word_embeddings": True}, "Qwen3ForCausalLM", "QWEN3"),
     "mixtral": (SIZES | MIXTRAL, "MixtralForCausalLM", "LLAMA"),
@@ -73,7 +74,7 @@ def converted(name: str, state: dict, config) -> dict:
             continue
         mapped = table.get_name(stem)
         assert mapped, key
-        if name in ("llama", "mixtral") and ("q_proj" in key or "k_proj" in key):
+        if name in ("llama", "mistral", "mixtral") and ("q_proj" in key or "k_proj" in key):
             heads = config.num_attention_heads if "q_proj" in key else config.num_key_value_heads
             value = interleaved(value, heads)
         if name.startswith("gemma") and key.endswith("norm.weight"):
@@ -156,7 +157,7 @@ def test_files_and_folders(name, torch, tmp_path):
                 t.copy_(torch.from_numpy(value_of(key, tuple(t.shape))))
         want = theirs(torch.from_numpy(IDS).long()).logits.numpy()
         ids, mask = torch.from_numpy(IDS).long(), torch.from_numpy(MASK)
-        how = {"max_new_tokens": 8, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
+        how = {"max_new_tokens": 32, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
         best = theirs.generate(ids, attention_mask=mask, **how).numpy()
     state = {key: t.numpy() for key, t in theirs.state_dict().items()}
     write(tmp_path / "a.gguf", name, state, config)
@@ -166,7 +167,9 @@ def test_files_and_folders(name, torch, tmp_path):
         ours = models.from_pretrained(path, "cpu")
         found = ours(fb.tensor(IDS, device="cpu")).numpy()
         assert np.abs(found - want).max() <= 1e-4 * most, path
-        tokens = models.generate(ours, IDS, 8, attention_mask=MASK, eos_token_id=None, pad_token_id=0).numpy()
+        tokens = models.generate(
+            ours, IDS, 32, attention_mask=MASK, eos_token_id=None, pad_token_id=0
+        ).numpy()
         assert (tokens == best).all(), path
 
 
