@@ -18,6 +18,7 @@ from ..core.tree import is_mapping, is_sequence
 from ..device import DeviceLike
 from ..runtime import run
 from ..tensor import Tensor
+from .block_weight import BlockWeight
 from .elements import KINDS, DamagedFile, LoadOptions, RefusedFile, check_shape, shorten_name, tensor_of
 from .gguf_blocks import BLOCKS, decode_blocks, weight_of
 from .gguf_quantize import QUANTIZED, quantize_blocks
@@ -75,7 +76,7 @@ def load_gguf(
 
 
 def save_gguf(
-    tensors: Mapping[str, Tensor],
+    tensors: Mapping[str, Tensor | BlockWeight],
     f: str | os.PathLike[str] | BinaryIO,
     metadata: Mapping[str, Any] | None = None,
     *,
@@ -83,22 +84,31 @@ def save_gguf(
 ) -> None:
     """Write tensors by name; f is a path, or a file that is open for writing bytes.
 
-    metadata: strings, numbers, bools, lists of them, and lists of lists. quantize: a format such as "Q8_0"
-    for all float tensors of two or more dims whose rows are multiples of a block, or a dict from name
+    tensors: BlockWeights are written with the bytes that they have. metadata: strings, numbers, bools, lists
+    of them, and lists of lists. quantize: a format such as "Q8_0" for all float tensors of two or more dims
+    whose rows are multiples of a block, or a dict from name
     patterns to formats. TypeError and ValueError name values that the format does not support.
     """
     call = f"save_gguf(..., {source_name(f)})"
     forms = {name: _form(name, t, quantize, call) for name, t in tensors.items()}
     # one readback for all tensors: each waits for the device
-    raw = run.read([t.float() if forms[name] in QUANTIZED else t for name, t in tensors.items()])
+    floats = {name: t for name, t in tensors.items() if isinstance(t, Tensor)}
+    raw = run.read([t.float() if forms[name] in QUANTIZED else t for name, t in floats.items()])
+    read = dict(zip(floats, raw, strict=True))
     parts: list[bytes | Any] = []
-    for (name, t), part in zip(tensors.items(), raw, strict=True):
-        parts.append(quantize_blocks(forms[name], part, t.shape) if forms[name] in QUANTIZED else part)
+    for name, t in tensors.items():
+        if isinstance(t, BlockWeight):
+            parts.append(t.rows.tobytes())
+        else:
+            part = read[name]
+            parts.append(quantize_blocks(forms[name], part, t.shape) if forms[name] in QUANTIZED else part)
     write_bytes(f, _file(tensors, forms, parts, dict(metadata or {}), call), name="save_gguf")
 
 
 def _form(name: str, t: Any, quantize: Any, call: str) -> str:
-    """Return the format of a tensor: that of its dtype, or the requested quantised one."""
+    """Return the format of a tensor: that of its dtype, its blocks, or the requested quantised one."""
+    if isinstance(t, BlockWeight):
+        return t.format.name
     if not isinstance(t, Tensor):
         raise TypeError(f"{call}: {name!r} is {describe(t)}, not a tensor: wrap it in fb.tensor(...)")
     requested = quantize
@@ -138,7 +148,7 @@ def _file(
     head += [_text(key) + _value(key, value, call) for key, value in metadata.items()]
     at = 0
     for (name, t), part in zip(tensors.items(), parts, strict=True):
-        number = BLOCKS[forms[name]].number if forms[name] in QUANTIZED else NUMBERS[t.dtype]
+        number = BLOCKS[forms[name]].number if forms[name] in BLOCKS else NUMBERS[t.dtype]
         # a 0-d tensor is written as [1]
         sizes = t.shape[::-1] or (1,)  # sizes, the fastest dim first
         head.append(_text(name) + struct.pack(f"<I{len(sizes)}QIQ", len(sizes), *sizes, number, at))

@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import Any
 
 PUBLIC = {  # module: its public names
+    "adapters": "Adapters load_adapter merge_adapter save_adapter",
     "bert": "BertConfig BertModel",
     "conversation": "Chat chat",
     "clip": "ClipVision ClipVisionConfig",

@@ -1,7 +1,7 @@
 """Llama (Touvron et al., 2023), Mistral, Mixtral, Qwen 2 and 3, SmolLM, Gemma 2 and 3, and Phi 3, under
 transformers' names."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -79,6 +79,11 @@ FAMILIES = {  # by model_type
     "qwen2_moe": Traits(qkv_bias=True, has_experts=True),
     "qwen3_moe": Traits(norms_heads=True, head_dim=128, has_experts=True),
 }
+
+
+def _gguf_rows(traits: Traits) -> tuple[tuple[str, str], ...]:
+    """Patterns of llama.cpp's names, and ours."""
+    return (*GGUF_EXPERTS, *(GGUF_GEMMA * traits.gemma), *(GGUF_FUSED * traits.fuses), *GGUF)
 
 
 @dataclass(frozen=True)
@@ -494,8 +499,7 @@ class LlamaForCausalLM(nn.Module):
         """Return a GGUF file's tensors under these names, with the rotary features of a head in two
         halves."""
         config, traits = self.config, self.config.traits
-        rows = (*GGUF_EXPERTS, *(GGUF_GEMMA * traits.gemma), *(GGUF_FUSED * traits.fuses), *GGUF)
-        out = rename_weights(state, rows)
+        out = rename_weights(state, _gguf_rows(traits))
         if traits.gemma:  # whose converter adds the 1 of 1 + weight
             out |= {name: t - 1.0 for name, t in out.items() if name.endswith("norm.weight")}
         heads = {"q_proj": config.num_attention_heads, "k_proj": config.kv_heads}
@@ -534,3 +538,9 @@ class LlamaForCausalLM(nn.Module):
             if kind is None:
                 out[name] = t
         return out
+
+
+def names_of_gguf(config: LlamaConfig, names: Iterable[str]) -> dict[str, str]:
+    """Return transformers' names of a GGUF file's tensors, by llama.cpp's."""
+    rows = _gguf_rows(config.traits)
+    return {name: next(iter(rename_weights({name: None}, rows))) for name in names}
