@@ -90,7 +90,31 @@ def config_of(source: GgufSource) -> Config:
     _scale_positions(config, source)
     if row.finish is not None:
         row.finish(config, source)
+    _check_sizes(config, source.shapes)
     return config
+
+
+def _check_sizes(config: Config, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """ValueError for sizes that the file's tensors do not have, before a network of them is built."""
+
+    def most(part: str) -> int:
+        return max((max(shape, default=0) for name, shape in shapes.items() if part in name), default=0)
+
+    layers = {name.split(".")[1] for name in shapes if name.startswith("blk.")}
+    features = config.get("head_dim") or 1
+    rows = [
+        ("hidden_size n_embd", 1, shapes["token_embd.weight"][1]),
+        ("num_hidden_layers n_layer", 1, len(layers)),
+        ("intermediate_size n_inner moe_intermediate_size shared_expert_intermediate_size", 1, most(".ffn_")),
+        ("num_experts", 1, most(".ffn_")),
+        ("num_attention_heads n_head num_key_value_heads", features, most(".attn_")),
+    ]
+    for names, each, largest in rows:
+        for name in names.split():
+            value = config.get(name)
+            if isinstance(value, int) and value * each > largest:
+                sizes = f"{name} is {value:,}, which its tensors do not have"
+                raise ValueError(f"{sizes}: get a complete copy")
 
 
 def _scale_positions(config: Config, source: GgufSource) -> None:
