@@ -22,7 +22,7 @@ from flambeau.site.server import address
 
 from . import wheels
 
-pytestmark = pytest.mark.share(6, first=3)
+pytestmark = pytest.mark.share(12, first=3)
 INSTALL = """async () => {
     const { loadPyodide } = await import("/pyodide/pyodide.mjs");
     globalThis.py = await loadPyodide({

@@ -43,7 +43,7 @@ def transferred(page) -> dict[str, int]:
     }""")
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 def test_the_first_page_reads_digits_before_python_and_runs_three_lines(page, site, site_folder):
     """An exported network at once; then code, its kernels, what is wrong with it; links; a phone; offline."""
     page.goto(site)
@@ -160,7 +160,7 @@ KEPT = """async (names) => {
 }"""
 
 
-@pytest.mark.share(6, first=3)
+@pytest.mark.share(12, first=8)
 @pytest.mark.parametrize(
     "controlled",
     [True, False],
@@ -223,7 +223,7 @@ def test_who_loaded_it_once_can_go_offline(browser, site_folder, monkeypatch, co
     context.close()
 
 
-@pytest.mark.share(6, first=3)
+@pytest.mark.share(12, first=1)
 def test_a_site_that_cannot_be_kept_is_told(page, site):
     page.add_init_script("navigator.serviceWorker.register = () => Promise.reject(new Error('no room here'))")
     page.goto(f"{site}mnist/")
@@ -256,7 +256,7 @@ def test_building_by_the_command_line(tmp_path):
     )
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 def test_the_wheel_of_the_site_is_what_pip_installs(site, site_folder, tmp_path):
     """The page names it by the site's address; it has the commands, the templates and the pages."""
     (wheel,) = site_folder.glob("*.whl")

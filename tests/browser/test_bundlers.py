@@ -96,7 +96,7 @@ def title(browser, folder: Path) -> str:
         server.server_close()
 
 
-@pytest.mark.share(3, first=0)
+@pytest.mark.share(6, first=1)
 def test_vite_takes_the_programs_files_along(app, browser):
     folder, wanted = app
     called(folder, "vite", "build")
@@ -105,7 +105,7 @@ def test_vite_takes_the_programs_files_along(app, browser):
     assert {"index.js", "values.js", "program.txt"} <= set(names), names
 
 
-@pytest.mark.share(3, first=1)
+@pytest.mark.share(6, first=3)
 def test_parcel_copies_the_programs_files(app, browser):
     """A program.json became JavaScript, which the module could not read."""
     folder, wanted = app
@@ -118,7 +118,7 @@ def test_parcel_copies_the_programs_files(app, browser):
     assert title(browser, folder / "parcelled" / "dist") == wanted
 
 
-@pytest.mark.share(3, first=2)
+@pytest.mark.share(6, first=5)
 def test_esbuild_with_the_files_beside_the_bundle(app, browser):
     folder, wanted = app
     out = folder / "bundle"

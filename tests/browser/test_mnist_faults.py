@@ -108,7 +108,7 @@ def build_model(folder: Path) -> Path:
     return path
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 def test_a_model_for_the_site_is_checked(tmp_path):
     save_file(fb.nn.Linear(3, 4).state_dict(), tmp_path / "other.safetensors")
     out = tmp_path / "site"

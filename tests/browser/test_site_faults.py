@@ -96,7 +96,7 @@ def empty(browser, faulty):
     context.close()
 
 
-@pytest.mark.parametrize("what", in_turn(FAULTS, 6))
+@pytest.mark.parametrize("what", in_turn(FAULTS, 12))
 def test_a_fault_ends_in_a_sentence_and_a_button(what, empty, faulty, site_folder):
     fault, said = FAULTS[what]
     if fault.body == SAME:

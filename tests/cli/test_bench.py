@@ -148,7 +148,7 @@ def test_workloads_run_on_a_small_size(task):
     assert made.nbytes > 0
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 def test_a_gpt_learns_a_batch():
     fb.manual_seed(0)
     ids = np.random.default_rng(0).integers(0, GPT_TINY.vocabulary, (2, 17)).astype(np.int32)

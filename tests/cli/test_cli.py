@@ -57,7 +57,7 @@ def test_version():
     assert flambeau("--version").output == f"flambeau, version {fb.__version__}\n"
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 def test_mnist_trains_saves_and_reloads(digits, tmp_path, device):
     where = "cpu" if device.kind == "cpu" else "gpu"
     args = ("--epochs", 4, "--batch-size", 20, "--device", where, "--lr", 0.01, "--no-augment")
@@ -86,7 +86,7 @@ def test_mnist_opens_no_device_but_its_own(digits, tmp_path, monkeypatch):
     assert done.exit_code == 0, done.output
 
 
-@pytest.mark.share(3, first=1)
+@pytest.mark.share(6, first=1)
 def test_mnist_is_the_same_with_the_same_seed(digits, tmp_path):
     def weights(seed):
         args = ("--steps", 3, "--batch-size", 20, "--seed", seed)

@@ -11,11 +11,11 @@ KINDS = {"f": fb.float32, "i": fb.int32, "u": fb.uint32, "b": fb.bool_}
 
 
 def with_kernels(names, first: int = 0) -> list[str]:
-    """The ops of a list that a test gives kernels, in turn: an eighth of those that have kernels of their
-    own, and a twelfth of what is composed of them. test_value and test_gradient give all kernels within
-    three runs."""
+    """The ops of a list that a test gives kernels, in turn: a 16th of those that have kernels of their
+    own, and a 24th of what is composed of them. test_value and test_gradient give all kernels within
+    five runs."""
     own, composed = [n for n in names if n in OPS], [n for n in names if n in COMPOSED]
-    turn = {*in_turn(own, 8, first), *in_turn(composed, 12, first)}
+    turn = {*in_turn(own, 16, first), *in_turn(composed, 24, first)}
     return [n for n in names if n in turn]
 
 

@@ -19,9 +19,9 @@ from helpers.draws import TIMES, TURN
 
 # runs of which one takes a test's adapter: kernels of ops have tests of their own (test_value, kernels/)
 ON_BOTH = {
-    "ops": 5,  # coprime with the shares of in_turn there
-    **dict.fromkeys(("autodiff", "core", "distributions", "learner", "legalize", "metrics", "models"), 3),
-    **dict.fromkeys(("nn", "onnx", "optim", "vision"), 3),
+    "ops": 7,  # coprime with the shares of in_turn there
+    **dict.fromkeys(("autodiff", "core", "distributions", "learner", "legalize", "metrics", "models"), 5),
+    **dict.fromkeys(("nn", "onnx", "optim", "vision"), 5),
 }
 ROUND = 24  # runs after which marks go on by one: most numbers of runs divide it
 COUNT = "tests of other turns"  # the name of a number that a worker of xdist hands over

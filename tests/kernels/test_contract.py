@@ -97,7 +97,7 @@ def test_products_have_the_same_value(forced):
 
 
 SKINNY = [Variant(name) for name in ("skinny", "skinny_deep", "skinny_long", "skinny_short")]
-SKINNY += in_turn([Variant("skinny", n) for n in cost_model.SPLITS if n not in cost_model.UNEVEN], 8)
+SKINNY += in_turn([Variant("skinny", n) for n in cost_model.SPLITS if n not in cost_model.UNEVEN], 16)
 
 
 @pytest.mark.parametrize("variant", SKINNY, ids=str)

@@ -125,7 +125,7 @@ def test_a_file_saved_in_a_callback_has_the_place_of_its_step(whole, tmp_path):
     assert bits(resumed) == bits(saving) == whole
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(10)
 def test_a_run_that_is_killed_ends_in_the_same_bits():
     script = [sys.executable, str(ROOT / "bench" / "kills.py"), "--kills", "3", "--seed", "5"]
     done = subprocess.run(script, capture_output=True, text=True, timeout=120)

@@ -22,7 +22,7 @@ DEVICES = [(name, kind) for name in GRADS for kind in ("gpu", "cpu") if kind == 
 
 
 @pytest.mark.parametrize(("name", "device"), DEVICES, indirect=["device"])
-@pytest.mark.share(3, only=["gpu"])
+@pytest.mark.share(5, only=["gpu"])
 def test_gradient(name, device):
     check_gradient(name, ROWS[name], device)
 

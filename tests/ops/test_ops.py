@@ -48,7 +48,7 @@ def test_rows_are_the_table():
 
 
 @pytest.mark.parametrize("name", ROWS)
-@pytest.mark.share(3, only=["gpu"])
+@pytest.mark.share(5, only=["gpu"])
 def test_value(name, device):
     row, rng = ROWS[name], np.random.default_rng(1)
     given = arrays(row, rng)

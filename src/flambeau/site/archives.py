@@ -9,10 +9,12 @@ from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path, PurePosixPath
 
 from ..codegen.render import compile_templates
+from ..core.files import template_folder
 from ..data.mnist import SUBSET
 from ..errors import FlambeauError
 from ..export.web_module import SOURCES
 from . import node, pyodide
+from .hashes import digest
 
 HERE = Path(__file__).resolve().parents[1]  # the package flambeau
 ROOT = HERE.parents[1]  # the root of a checkout
@@ -158,7 +160,13 @@ def stdlib() -> bytes:
 
 
 def templates() -> Files:
-    """Compile the WGSL templates to Python modules with Jinja."""
+    """Compile the WGSL templates to Python modules with Jinja, once for the same texts."""
+    return dict(_compiled_templates(digest(repr(tree("", template_folder())).encode())))
+
+
+@cache
+def _compiled_templates(_texts: str) -> Files:
+    """Compile the templates, whose texts have this digest."""
     with tempfile.TemporaryDirectory() as scratch:
         compile_templates(Path(scratch))
         return tree("flambeau/templates", Path(scratch))
