@@ -45,7 +45,8 @@ LAYERS = [
     ["backends", "distributions", "forms", "nn", "export", "hub", "profiling", "tokenizers"]
     + ["utils", "vision"],
     ["distributed"],
-    ["metrics", "models", "learner", "onnx", "tune", "inspector", "rl"],
+    ["metrics", "models", "learner", "onnx", "tune", "inspector"],
+    ["rl"],
     ["flambeau"],
     ["selftest", "serve", "site", "porting", "torch", "pictures"],
     ["sanitizer", "tabs"],

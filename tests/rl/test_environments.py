@@ -11,6 +11,7 @@ MAKERS = {
     "MountainCar": rl.MountainCar,
     "Pendulum": rl.Pendulum,
     "Acrobot": rl.Acrobot,
+    "Walker": rl.Walker,
     "FrozenLake": rl.FrozenLake,
     "FrozenLake 8x8": lambda n, **o: rl.FrozenLake(n, map="8x8", slippery=False, **o),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from .. import nn, optim
@@ -70,6 +71,10 @@ class DQN(OffPolicy):
         """The best actions. [n, size] -> [n]"""
         with no_grad():
             return self.q(observation).argmax(-1)
+
+    def parameters(self) -> Iterable[Tensor]:
+        """The trained tensors, of the online network."""
+        return self.q.parameters()
 
     def _explore(self, observation: Tensor, at_random: bool) -> Tensor:
         n = observation.shape[0]

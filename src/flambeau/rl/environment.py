@@ -89,6 +89,7 @@ class Environment:
     max_steps: int  # after which an episode is truncated
     constants: ClassVar[Mapping[str, float | int]] = {}
     options: ClassVar[Mapping[str, Any]] = {}
+    on_host: ClassVar[bool] = False  # its steps can't be part of a recorded program
 
     def __init__(self, n: int, *, device: Any = None):
         """n: the number of copies. ValueError unless it is at least 1."""
@@ -118,6 +119,10 @@ class Environment:
             dynamics=self.dynamics,
             most_steps=self.max_steps,
         )
+        return self.step_of_rows(rows)
+
+    def step_of_rows(self, rows: Tensor) -> EnvironmentStep:
+        """The parts of a state tensor. [rows, n] -> EnvironmentStep"""
         size, first = self.observation_size, len(self.state_names) + 2
         after = first + 2 * size
         return EnvironmentStep(

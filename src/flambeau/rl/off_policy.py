@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from ..capture.jit import jit
@@ -13,6 +13,8 @@ from ..ops.join import stack
 from ..tensor import Tensor
 from .buffers import PrioritizedReplayBuffer, ReplayBuffer
 from .environment import Discrete, Environment
+
+Step = Callable[..., tuple[Tensor, Tensor]]
 
 
 class LearningProgress(NamedTuple):
@@ -51,7 +53,12 @@ class OffPolicy:
         self.env, self.batch, self.starts, self.updates = env, batch, starts, updates
         self.buffer = kind(memory, fields, device=env.device)
         self._rows, _ = env.reset()
-        self._begin, self._advance = jit(self._observe), jit(self._observe_and_learn)
+        # On the device a step and its updates are one program; with an environment of the host, their parts.
+        self._begin: Step = self._observe if env.on_host else jit(self._observe)
+        self._advance: Step = self._observe_and_learn if env.on_host else jit(self._observe_and_learn)
+        self._choose = jit(self._explore) if env.on_host else self._explore
+        self._keep = jit(self._remember) if env.on_host else self._remember
+        self._improve = jit(self._learn_from_memory) if env.on_host else self._learn_from_memory
 
     def learn(self, total_steps: int, *, every: int = 100) -> Iterator[LearningProgress]:
         """Train for at least this many environment steps of all copies.
@@ -78,6 +85,10 @@ class OffPolicy:
                 )
                 sums = []
 
+    def parameters(self) -> Iterable[Tensor]:
+        """The trained tensors."""
+        raise NotImplementedError
+
     def _observe(self, rows: Tensor, at_random: bool) -> tuple[Tensor, Tensor]:
         """A step of all copies into the memory. Returns their rows, and sums for the metrics.
 
@@ -85,8 +96,14 @@ class OffPolicy:
         """
         with no_grad():
             observation = self.env.observe_rows(rows)
-            action = self._explore(observation, at_random)
-            step = self.env.step(rows, action)
+            action = self._choose(observation, at_random)
+            after = self.env.step(rows, action).state
+            return after, self._keep(observation, action, after)
+
+    def _remember(self, observation: Tensor, action: Tensor, after: Tensor) -> Tensor:
+        """Keep a step of all copies. after: the rows that it returned. Returns sums for the metrics."""
+        step = self.env.step_of_rows(after)
+        with no_grad():
             self.buffer.add(
                 observation=observation,
                 action=action,
@@ -95,15 +112,17 @@ class OffPolicy:
                 terminated=step.terminated,
             )
             ended = (step.episode_length > 0).to(dt.float32).sum()
-            sums = [ended, step.episode_return.sum(), step.episode_length.sum()]
-            return step.state, stack([*sums, ended * 0])
+            return stack([ended, step.episode_return.sum(), step.episode_length.sum(), ended * 0])
 
     def _observe_and_learn(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         rows, sums = self._observe(rows, False)
+        return rows, self._improve(sums)
+
+    def _learn_from_memory(self, sums: Tensor) -> Tensor:
+        """The updates of a step of all copies. Returns the sums with the mean loss."""
         losses = [self._learn(self.buffer.sample(self.batch)) for _ in range(self.updates)]
         with no_grad():
-            loss = sum(losses[1:], losses[0]) / len(losses)
-            return rows, stack([*(sums[k] for k in range(3)), loss])
+            return stack([*(sums[k] for k in range(3)), sum(losses[1:], losses[0]) / len(losses)])
 
     def _explore(self, observation: Tensor, at_random: bool) -> Tensor:
         raise NotImplementedError

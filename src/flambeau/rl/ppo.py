@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from math import log, pi
 from typing import Any, NamedTuple
 
@@ -94,7 +94,10 @@ class PPO:
         self.model = nn.ModuleDict({"actor": self.actor, "critic": self.critic, "policy": self.policy})
         self.optimizer = optim.Adam(self.model.parameters(), lr=learning_rate, eps=1e-5)
         self._rows, _ = env.reset()
-        self._iterate = jit(self._iteration)
+        # On the device all of an iteration is one program; with an environment of the host, its parts are.
+        self._iterate = self._iteration if env.on_host else jit(self._iteration)
+        self._choose = jit(self._sample) if env.on_host else self._sample
+        self._learn = jit(self._update) if env.on_host else self._update
         self._best = jit(self._greedy)
 
     def learn(self, total_steps: int) -> Iterator[Iteration]:
@@ -122,12 +125,22 @@ class PPO:
         the agents."""
         return self._best(observation)
 
+    def parameters(self) -> Iterable[Tensor]:
+        """The trained tensors."""
+        return self.model.parameters()
+
     # --- One iteration ---
 
     def _iteration(self, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """A rollout and its updates. Returns the next state, sums for the metrics, and returns by agent."""
         with no_grad():
             rows, actions = self._roll_out(state)
+        sums, by_agent = self._learn(rows, actions)
+        return rows[-1], sums, by_agent
+
+    def _update(self, rows: Tensor, actions: Tensor) -> tuple[Tensor, Tensor]:
+        """The updates by a rollout. Returns sums for the metrics, and returns by agent."""
+        with no_grad():
             samples = self._samples(rows, actions)
             returns, lengths = rows[1:, -2], rows[1:, -1]  # of the episodes that ended, else 0
             ended = (lengths > 0).to(dt.float32)
@@ -136,15 +149,20 @@ class PPO:
             loss, entropy = stack([loss for loss, _ in parts]).mean(), stack([e for _, e in parts]).mean()
             sums = stack([ended.sum(), returns.sum(), lengths.sum(), loss, entropy])
             by_agent = self._sum_by_agent(returns) / self._sum_by_agent(ended).clamp(min=1)
-            return rows[-1], sums, by_agent
+            return sums, by_agent
+
+    def _sample(self, observation: Tensor) -> Tensor:
+        """Random actions of the policy. [n, size] -> [n], or [n, size of a Box]"""
+        with no_grad():
+            action = self.policy.sample(self.actor(self._by_agent(observation)))
+            return action.reshape(self.env.n, *action.shape[2:])
 
     def _roll_out(self, state: Tensor) -> tuple[Tensor, Tensor]:
         """The rows of all states, and the actions between them. -> [steps + 1, rows, n], [steps, n, ...]"""
         rows, actions = [state], list[Tensor]()
         observation = self.env.observe_rows(state)
         for _ in range(self.steps):
-            action = self.policy.sample(self.actor(self._by_agent(observation)))
-            action = action.reshape(self.env.n, *action.shape[2:])
+            action = self._choose(observation)
             step = self.env.step(rows[-1], action)
             observation = step.observation
             rows.append(step.state)

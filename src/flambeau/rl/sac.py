@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import log, pi
 from typing import Any
 
@@ -67,6 +68,10 @@ class SAC(OffPolicy):
         with no_grad():
             mean, _ = self._policy(observation)
             return mean.tanh() * self.reach + self.middle
+
+    def parameters(self) -> Iterable[Tensor]:
+        """The trained tensors: of the actor, of the critics, and the temperature's."""
+        return [*self.actor.parameters(), *self.critic.parameters(), self.log_alpha]
 
     def _policy(self, observation: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and logarithm of the spread, before the tanh. -> [n, actions] both"""
