@@ -41,6 +41,8 @@ def test_a_file_is_loaded_as_it_is(path, device):
         ("a.weight", (8, 288), "Q4_K", "Q5_0"),
         ("a.weight", (8, 288), "Q6_K", "Q8_0"),
         ("a.weight", (80, 48), "Q5_K", None),
+        ("a.weight", (80, 48), "BF16", "BF16"),
+        ("a.weight", (8, 288), "Q2_K", "Q4_0"),
         ("a.weight", (512,), "Q4_K", None),
         ("a.bias", (8, 512), "Q4_K", None),
         ("a.weight", (2, 256), "Q4_K", None),
@@ -60,6 +62,20 @@ def test_what_is_written(tmp_path):
     assert written.after == 8 * 176 + 120 * 24 + 32 and 0.01 < written.error < 0.06
     back = load_gguf(tmp_path / "model.gguf", "cpu")
     assert np.array_equal(back["a.bias"].numpy(), tensors["a.bias"].numpy())
+
+
+# the relative error of normal numbers: llama.cpp's own are in these ratios
+ERRORS = {"BF16": 0.0017, "F16": 0.0002, "Q8_0": 0.0053, "Q6_K": 0.018, "Q5_K": 0.036, "Q5_1": 0.039,
+          "Q5_0": 0.043, "Q4_K": 0.072, "Q4_1": 0.080, "Q4_0": 0.086, "Q3_K": 0.153,
+          "Q2_K": 0.274}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ERRORS)
+def test_errors_of_formats(form, tmp_path):
+    x = np.random.default_rng(0).standard_normal((64, 256)).astype("f4")
+    fb.save({"a.weight": fb.tensor(x, device="cpu")}, tmp_path / "x.safetensors")
+    written = quantize_file(tmp_path / "x.safetensors", tmp_path / "x.gguf", form)
+    assert written.formats == {form: 1} and abs(written.error / ERRORS[form] - 1) < 0.06
 
 
 def test_perplexity_is_that_of_the_probabilities(path):

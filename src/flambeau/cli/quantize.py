@@ -6,9 +6,9 @@ import click
 
 from ..io.gguf_quantize import QUANTIZED
 from ..models.gguf import find_model
-from ..models.quantize import measure_text, quantize_file
+from ..models.quantize import FLOATS, measure_text, quantize_file
 
-FORMS = [name.lower() for name in QUANTIZED]
+FORMS = [name.lower() for name in (*QUANTIZED, *FLOATS)]
 
 
 @click.command(short_help="Write a model's weights as a quantised GGUF file.")
@@ -19,7 +19,7 @@ FORMS = [name.lower() for name in QUANTIZED]
     type=click.Choice(FORMS),
     default="q4_k",
     show_default=True,
-    help="The format of blocks.",
+    help="The format of matrices.",
 )
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Default: MODEL-TYPE.gguf.")
 @click.option(
@@ -34,8 +34,8 @@ def quantize(model: str, form: str, out: Path | None, text: Path | None, tokens:
 
     MODEL is a GGUF file, another file of tensors such as .safetensors, a folder of a hub, or an installed
     package with one GGUF file. Rows that are no multiple of 256 elements get a format of shorter blocks
-    (q4_k: q5_0, q5_k: q5_1, q6_k: q8_0); norms, biases and small matrices stay floats. The metadata of a GGUF
-    file is kept.
+    (q2_k and q3_k: q4_0, q4_k: q5_0, q5_k: q5_1, q6_k: q8_0); norms, biases and small matrices stay floats.
+    The metadata of a GGUF file is kept.
 
     \b
     Example: flambeau quantize model.safetensors --type q4_k

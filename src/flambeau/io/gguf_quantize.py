@@ -145,6 +145,24 @@ def _select(condition: Any, a: Any, b: Any) -> Any:
     return chosen
 
 
+def _best_about_zero(parts: Any, most: int) -> Any:
+    """Return the scale of each part by llama.cpp's search (make_qx_quants): 19 scales, and the least squares
+    of each. [n, parts, each] -> [n, parts, 1]"""
+
+    import numpy as np
+
+    furthest = np.take_along_axis(parts, abs(parts).argmax(-1, keepdims=True), -1)
+    weight = parts * parts
+    scale = best = np.zeros_like(furthest)
+    for i in (0, *(j for j in range(-9, 10) if j)):
+        q = np.rint(parts * (-(most + 0.1 * i) * _inverse(furthest))).clip(-most, most - 1)
+        sum_xq, sum_qq = ((weight * v * q).sum(-1, keepdims=True) for v in (parts, q))
+        new = sum_xq * _inverse(sum_qq)
+        better = (sum_qq > 0) & (new * sum_xq > best)
+        scale, best = np.where(better, new, scale), np.where(better, new * sum_xq, best)
+    return scale
+
+
 def _best_from_least(x: Any, most: int) -> tuple[Any, Any]:
     """Find the scale and the least value (0 or below, returned as a positive number) that fit each part best,
     by llama.cpp's search (make_qkx2_quants): 21 ranges, and the least squares of each.
@@ -203,6 +221,50 @@ def _k_parts(x: Any, bits: int) -> tuple[Any, Any]:
     return _join(_half(d), _half(dmin), packed), q.reshape(len(x), 256)
 
 
+def _quarters(q: Any) -> Any:
+    """Pack 2-bit integers of 128 neighbours in 32 bytes, the first 32 in the lowest bits.
+    [n, 256] -> [n, 64]"""
+    fours = q.reshape(len(q), 2, 4, 32)
+    packed = fours[:, :, 0] | fours[:, :, 1] << 2 | fours[:, :, 2] << 4 | fours[:, :, 3] << 6
+    return packed.reshape(len(q), -1)
+
+
+@form("Q2_K")
+def _(x: Any) -> Any:
+    import numpy as np
+
+    parts = x.reshape(len(x), 16, 16)
+    scales, least = _best_from_least(parts, 3)
+    d, dmin = (np.maximum(v.max(1), 0).astype("f4") / 15 for v in (scales, least))
+    of_scale, of_least = (
+        np.rint(v[:, :, 0] * _inverse(of)).clip(0, 15).astype("u1") for v, of in ((scales, d), (least, dmin))
+    )
+    step = (d.astype("f2").astype("f4") * of_scale)[:, :, None]  # the decoder's factors
+    low = (dmin.astype("f2").astype("f4") * of_least)[:, :, None]
+    q = np.rint((parts + low) * _inverse(step)).clip(0, 3).astype("u1")
+    return _join(of_scale | of_least << 4, _quarters(q.reshape(len(x), 256)), _half(d), _half(dmin))
+
+
+@form("Q3_K")
+def _(x: Any) -> Any:
+    import numpy as np
+
+    parts = x.reshape(len(x), 16, 16)
+    scale = _best_about_zero(parts, 4)
+    top = np.take_along_axis(scale, abs(scale).argmax(1, keepdims=True), 1)[:, :, 0]
+    d = (top / -32).astype("f4")
+    codes = np.rint(scale[:, :, 0] * _inverse(d)).clip(-32, 31).astype("i1")
+    step = (d.astype("f2").astype("f4") * codes)[:, :, None]
+    q = (np.rint(parts * _inverse(step)).clip(-4, 3) + 4).astype("u1").reshape(len(x), 256)
+    six = (codes + 32).view("u1")
+    packed = _join(
+        (six[:, :8] & 15) | (six[:, 8:] & 15) << 4,
+        six[:, :4] >> 4 | six[:, 4:8] >> 4 << 2 | six[:, 8:12] >> 4 << 4 | six[:, 12:] >> 4 << 6,
+    )
+    high = np.packbits((q >> 2).reshape(len(x), 8, 32), axis=1, bitorder="little").reshape(len(x), 32)
+    return _join(high, _quarters(q & 3), packed, _half(d))
+
+
 def _halves(q: Any) -> Any:
     """Pack 4-bit integers of 64 neighbours in 32 bytes, the first 32 in the low halves.
     [n, 256] -> [n, 128]"""
@@ -227,20 +289,10 @@ def _(x: Any) -> Any:
 
 @form("Q6_K")
 def _(x: Any) -> Any:
-    """16 scales by llama.cpp's search (make_qx_quants): 19 scales, and the least squares of each."""
-
     import numpy as np
 
     parts = x.reshape(len(x), 16, 16)
-    furthest = np.take_along_axis(parts, abs(parts).argmax(-1, keepdims=True), -1)
-    weight = parts * parts
-    scale = best = np.zeros_like(furthest)
-    for i in (0, *(j for j in range(-9, 10) if j)):
-        q = np.rint(parts * (-(32 + 0.1 * i) * _inverse(furthest))).clip(-32, 31)
-        sum_xq, sum_qq = ((weight * v * q).sum(-1, keepdims=True) for v in (parts, q))
-        new = sum_xq * _inverse(sum_qq)
-        better = (sum_qq > 0) & (new * sum_xq > best)
-        scale, best = np.where(better, new, scale), np.where(better, new * sum_xq, best)
+    scale = _best_about_zero(parts, 32)
     top = np.take_along_axis(scale, abs(scale).argmax(1, keepdims=True), 1)[:, :, 0]
     d = (top / -128).astype("f4")
     codes = np.rint(scale[:, :, 0] * _inverse(d)).clip(-128, 127).astype("i1")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core import dtype as dt
 from ..core.modes import no_grad
 from ..core.node import describe
 from ..device import DeviceLike
@@ -22,7 +23,16 @@ from .gguf import CONFIG, find_model, gguf_file
 from .pretrained import from_pretrained, load_weights, read_object
 
 # llama.cpp's formats for rows that are no multiple of 256 elements
-SHORTER = {"Q4_K": "Q5_0", "Q5_K": "Q5_1", "Q6_K": "Q8_0", "TQ1_0": "Q4_0", "TQ2_0": "Q4_0"}
+SHORTER = {
+    "Q2_K": "Q4_0",
+    "Q3_K": "Q4_0",
+    "Q4_K": "Q5_0",
+    "Q5_K": "Q5_1",
+    "Q6_K": "Q8_0",
+    "TQ1_0": "Q4_0",
+    "TQ2_0": "Q4_0",
+}
+FLOATS = {"F16": dt.float16, "BF16": dt.bfloat16}  # formats without blocks
 SMALLEST = 1 << 10  # elements of a matrix that is worth blocks
 NAMES = ("weight", "embedding")  # with which the names of matrices that are quantised end
 
@@ -43,6 +53,8 @@ def form_for(name: str, shape: tuple[int, ...], form: str) -> str | None:
     norms, biases, small matrices and rows that are no multiple of any block."""
     if len(shape) != 2 or shape[0] * shape[1] < SMALLEST or not name.endswith(NAMES):
         return None
+    if form in FLOATS:
+        return form
     forms = (form, SHORTER.get(form, form))
     return next((f for f in forms if shape[1] % BLOCKS[f].elements == 0), None)
 
@@ -59,9 +71,12 @@ def quantize_file(model: Any, out: Path, form: str) -> QuantizedFile:
         tensors = {name: weights[name] for name in weights}
         metadata = dict(weights.metadata) if file is not None else _about(path)
     forms = {name: form_for(name, t.shape, form) for name, t in tensors.items()}
-    patterns = {f"^{re.escape(name)}$": f for name, f in forms.items() if f is not None}
-    save_gguf({n: t.float() if forms[n] else t for n, t in tensors.items()}, out, metadata, quantize=patterns)
-    return _compare(tensors, load_gguf(out, "cpu", keep_quantized=True))
+    patterns = {f"^{re.escape(name)}$": f for name, f in forms.items() if f in BLOCKS}
+    converted = {
+        n: t.to(FLOATS.get(str(forms[n]), dt.float32)) if forms[n] else t for n, t in tensors.items()
+    }
+    save_gguf(converted, out, metadata, quantize=patterns)
+    return _compare(tensors, load_gguf(out, "cpu", keep_quantized=True), forms)
 
 
 def _about(path: Path) -> dict[str, Any]:
@@ -70,13 +85,16 @@ def _about(path: Path) -> dict[str, Any]:
     return {"general.architecture": str(kind or "unknown"), "general.name": path.stem}
 
 
-def _compare(tensors: Mapping[str, Tensor], written: Mapping[str, Any]) -> QuantizedFile:
+def _compare(
+    tensors: Mapping[str, Tensor], written: Mapping[str, Any], forms: Mapping[str, str | None]
+) -> QuantizedFile:
     formats, lost, all_squares = dict[str, int](), 0.0, 0.0
     for name, value in written.items():
-        if isinstance(value, BlockWeight):
-            formats[value.format.name] = formats.get(value.format.name, 0) + 1
-            numbers = tensors[name].numpy().astype("f4")
-            lost += float(np.square(value.numpy() - numbers, dtype="f8").sum())
+        if (form := forms[name]) is not None:
+            formats[form] = formats.get(form, 0) + 1
+            numbers = tensors[name].float().numpy()
+            decoded = value.numpy() if isinstance(value, BlockWeight) else value.float().numpy()
+            lost += float(np.square(decoded - numbers, dtype="f8").sum())
             all_squares += float(np.square(numbers, dtype="f8").sum())
     before = sum(4 * t.numel() for t in tensors.values())
     after = sum(value.nbytes for value in written.values())
