@@ -426,7 +426,7 @@ function facts(k) {
     fact("time", `${time(k.seconds)}, ${percent(k.seconds / of.total)} of all`), k.runs > 1 && fact("runs", `${k.runs}, the fastest ${time(k.least)}`),
     fact("reads", si(k.reads, "B")), fact("writes", si(k.writes, "B")), fact("operations", si(k.flops, "")),
     fact("intensity", `${+(k.flops / Math.max(k.reads + k.writes, 1)).toPrecision(3)} a byte`),
-    fact("reaches", `${si((k.reads + k.writes) / each, "B/s")}, ${si(k.flops / each, "FLOP/s")}${least ? `, ${percent(least / each)} of what the adapter could` : ""}`),
+    fact("reaches", `${si((k.reads + k.writes) / each, "B/s")}, ${si(k.flops / each, "FLOP/s")}${least ? `, ${least > 1.005 * each ? "above the adapter's measured ceilings" : `${percent(least / each)} of what the adapter could`}` : ""}`),
     fact("grid", `${k.grid.join(" × ")} workgroups of ${shader.workgroup.join(" × ") || "?"}`), fact("template", shader.template || "none: the text came from elsewhere"),
     k.ends && fact("stored because", k.ends), fact("pipeline", k.is_new ? "compiled for this call" : "was there before"));
 }
