@@ -65,6 +65,7 @@ function layerName(op) {
   if (!layer) return "";
   return op.gradient_of >= 0 ? `${layer.name} (gradient)` : layer.name;
 }
+const counted = (n, word, words = `${word}s`) => `${n} ${n === 1 ? word : words}`;
 function bound(k) {
   return D.copy && D.fma ? Math.max((k.reads + k.writes) / D.copy, k.flops / D.fma) : 0;
 }
@@ -606,7 +607,7 @@ async function begin() {
   of = related();
   byId("target").textContent = D.target;
   const runs = D.kernels.reduce((sum, k) => sum + k.runs, 0);
-  byId("facts").textContent = `${D.device} · ${D.warm ? "a warm call" : D.calls.length < 2 ? "the first call" : "the first call and later ones"}: ${runs} dispatches of ${D.kernels.length} kernels · ${time(of.total)} of GPU, by ${D.how}${D.why ? ` (${D.why})` : ""} · ${D.layers.length} layers, ${D.ops.length} ops, ${D.shaders.length} texts of WGSL${(D.transfers ?? []).map((t) => ` · transfer ${t.source} → ${t.target}, ${si(t.nbytes, "B")}, ${t.runs} runs`).join("")}`;
+  byId("facts").textContent = `${D.device} · ${D.warm ? "a warm call" : D.calls.length < 2 ? "the first call" : "the first call and later ones"}: ${counted(runs, "dispatch", "dispatches")} of ${counted(D.kernels.length, "kernel")} · ${time(of.total)} of GPU, by ${D.how}${D.why ? ` (${D.why})` : ""} · ${counted(D.layers.length, "layer")}, ${counted(D.ops.length, "op")}, ${counted(D.shaders.length, "text")} of WGSL${(D.transfers ?? []).map((t) => ` · transfer ${t.source} → ${t.target}, ${si(t.nbytes, "B")}, ${t.runs} runs`).join("")}`;
   for (const tab of TABS) byId(`tab-${tab}`).addEventListener("click", () => show(tab));
   let later;
   byId("search").addEventListener("input", (e) => { state.query = e.target.value; clearTimeout(later); later = setTimeout(() => show(state.tab, state.site), 80); });
