@@ -45,7 +45,7 @@ LAYERS = [
     ["backends", "distributions", "forms", "nn", "export", "hub", "profiling", "tokenizers"]
     + ["utils", "vision"],
     ["distributed"],
-    ["metrics", "models", "learner", "onnx", "tune", "inspector"],
+    ["metrics", "models", "named", "learner", "onnx", "tune", "inspector"],
     ["flambeau"],
     ["selftest", "serve", "site", "porting", "torch", "pictures", "rl"],
     ["sanitizer", "tabs"],

@@ -175,6 +175,7 @@ INTERNALS = {  # page: the packages whose modules it names
     "models": {"models"},
     "tokenizers": {"tokenizers"},
     "vision": {"vision"},
+    "named": {"named"},
     "rl": {"rl"},
     "distributions": {"distributions"},
     "cli": {"cli"},

@@ -92,6 +92,7 @@ if _TYPE_CHECKING:
         masked,
         metrics,
         models,
+        named,
         nn,
         onnx,
         optim,
@@ -124,8 +125,8 @@ if _TYPE_CHECKING:
 # Imported when they are first used, so that a process starts sooner: modules, and names of modules.
 _MODULES = (
     "accelerator amp array_api autograd backends cuda data debug distributed distributions export fft "
-    "func hub inspector io learner linalg masked metrics models nn onnx optim pictures porting profiling "
-    "remote rl sanitizer selftest signal special tabs testing tokenizers utils vision"
+    "func hub inspector io learner linalg masked metrics models named nn onnx optim pictures porting "
+    "profiling remote rl sanitizer selftest signal special tabs testing tokenizers utils vision"
 )
 _NAMES = {
     "amp": "GradScaler",
@@ -281,6 +282,7 @@ __all__ = [
     "memory_budget",
     "metrics",
     "models",
+    "named",
     "nn",
     "no_grad",
     "onnx",

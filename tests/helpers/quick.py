@@ -57,6 +57,7 @@ QUICK = {  # package: its tests, one to three
     ],
     "metrics": ["test_metric.py::test_updates_read_nothing"],
     "models": ["test_digits.py::test_the_rate_rises_in_a_fifth_of_the_steps_and_falls_to_nothing"],
+    "named": ["test_named.py::test_broadcasting_is_by_name", "test_patterns.py::test_repeat"],
     "nn": ["test_nn.py::test_linear", "test_nn.py::test_state_goes_round"],
     "onnx": ["test_model.py::test_a_model_trains[cpu]", "test_proto.py::test_the_model_is_good"],
     "ops": [

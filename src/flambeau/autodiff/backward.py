@@ -12,6 +12,7 @@ from ..core.node import Node, describe
 from ..core.printing import table_in_html
 from ..core.shape import Shape
 from ..core.siblings import compute_together
+from ..core.tree import Branch
 from ..device import get_device
 from ..errors import FlambeauError, TypeError, ValueError
 from ..runtime import run
@@ -48,6 +49,8 @@ class Gradients:
         """The gradient with respect to a tensor; for a module, a dict of the gradients by parameter name."""
         if hasattr(tensor, "named_parameters"):
             return {name: self[p] for name, p in tensor.named_parameters() if p in self}
+        if isinstance(tensor, Branch):  # a named tensor: its gradient has the names
+            return tensor.with_parts([self[part] for part in tensor.parts()])
         # The key of a parameter survives updates: its tensor has another node after each step.
         key = tensor.node.param
         if key in self.by_key:

@@ -21,7 +21,7 @@ from ..core.lru_cache import Recent
 from ..core.modes import is_grad_enabled, settings
 from ..core.node import Node
 from ..core.op import OPS
-from ..core.tree import leaves
+from ..core.tree import Branch, leaves
 from ..device import get_device
 from ..device.memory import Pool
 from ..device.protocol import Gpu
@@ -304,6 +304,9 @@ class Arguments:
                 self._walk(value.values(), key)
             elif kind in BY_VALUE:  # -0.0 is not 0.0, and NaN is NaN
                 key += (kind, value if value and value == value else str(value))
+            elif isinstance(value, Branch):
+                key += (kind, value.static())
+                self._walk(value.parts(), key)
             else:
                 self.objects.append(value)
                 key.append(id(value))
@@ -332,6 +335,8 @@ class Lent:
         if kind is tuple:
             mine = tuple(map(self._lend, value))
             return value if all(map(is_, mine, value)) else mine
+        if isinstance(value, Branch):
+            return value.with_parts(list(map(self._lend, value.parts())))
         if kind is list or kind is dict:
             self._were.append((value, _content(value)))
             for k, v in _items(value):

@@ -6,6 +6,24 @@ from typing import Any, TypeGuard
 SEQUENCES = tuple, list
 
 
+class Branch:
+    """An object that holds values as a container does: its class says how to take and to replace them."""
+
+    __slots__ = ()
+
+    def parts(self) -> Sequence[Any]:
+        """The values, in order."""
+        raise NotImplementedError
+
+    def with_parts(self, parts: Sequence[Any]) -> Any:
+        """A copy of the object with other values."""
+        raise NotImplementedError
+
+    def static(self) -> Any:
+        """Everything else of the object, comparable and hashable."""
+        raise NotImplementedError
+
+
 def is_sequence(value: Any) -> TypeGuard[Sequence[Any]]:
     """Whether a value is a list or a tuple."""
     return isinstance(value, SEQUENCES)
@@ -48,6 +66,8 @@ def tree_map(f: Callable[[Any], Any], tree: Any) -> Any:
         return type(tree)((k, tree_map(f, v)) for k, v in tree.items())
     if is_sequence(tree):
         return rebuild(tree, (tree_map(f, v) for v in tree))
+    if isinstance(tree, Branch):
+        return tree.with_parts([tree_map(f, v) for v in tree.parts()])
     return f(tree)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from ..core.node import describe
 from ..core.op import COMPOSED
 from ..core.shape import normal_dim
-from ..core.tree import is_dict, is_sequence, is_tuple, leaves, like, tree_map
+from ..core.tree import Branch, is_dict, is_sequence, is_tuple, leaves, like, tree_map
 from ..errors import TypeError, ValueError
 from ..tensor import Tensor
 from .batching import RANDOMNESS, Batch
@@ -41,6 +41,9 @@ def vmap(
     @functools.wraps(func)
     def call(*args: Any, **kw: Any) -> Any:
         arguments = (args, kw)
+        if any(isinstance(a, Branch) for a in (*args, *kw.values())):
+            rule = "named tensors have no dims by position: their operations take any other dims along"
+            raise TypeError(f"vmap(...): {rule}: call the function itself")
         # keyword arguments: tensors are mapped, other objects shared
         dims = (_dims(in_dims, args), tree_map(lambda x: 0 if isinstance(x, Tensor) else None, kw))
         pairs = [_move_dim(x, d) for x, d in zip(leaves(arguments), _leaves(arguments, dims), strict=True)]

@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from ..core.files import write_whole
-from ..core.tree import is_dict, is_sequence
+from ..core.tree import Branch, is_dict, is_sequence
 from ..device import get_device
 from ..export.inputs import names_of
 from ..tensor import Tensor, tensor
 from .emit import Emitter
 from .graph import CODES, OnnxError
+from .named_dims import NamedCall, dynamic_places
 from .trace import InputSpec, SizeFormula, TracedGraph, trace
 
 # Opset 18: reductions take their axes as an input, and Pad has axes. onnxruntime has run it since 1.14.
@@ -30,26 +31,31 @@ def export(
 
     example: a tensor or an array, a list of them, or a dict by name; only dtypes and shapes matter. path: the
     file; None only returns the bytes. dynamic: sizes that may change, a dict of input names to {dim: name},
-    as {"x": {0: "batch"}}, or True for the first dim of every input. names: of the outputs. OnnxError if the
+    as {"x": {0: "batch"}}, or True for the first dim of every input. Names of dims (fb.named) become the
+    denotations of inputs and outputs, and are dims of dynamic too. names: of the outputs. OnnxError if the
     model reads values, assigns to tensors, or uses an op that ONNX lacks.
     """
-    inputs = _inputs(model, example)
-    specs, sizes = _specs(inputs, dynamic)
+    examples = _inputs(model, example)
+    inputs = {name: v.parts()[0] if isinstance(v, Branch) else v for name, v in examples.items()}
+    specs, sizes = _specs(inputs, dynamic_places(dynamic, examples))
     device = next((p.device for p in _weights(model).values()), None) or get_device()
-    graph = trace(model, specs, sizes, device)
-    data = _proto(model, graph, names).SerializeToString()
+    traced = NamedCall(model, list(examples.values()))
+    graph = trace(traced if traced.is_needed else model, specs, sizes, device)
+    data = _proto(model, graph, names, traced).SerializeToString()
     if path is not None:
         _write(Path(path), data)
     return data
 
 
-def _inputs(model: Callable[..., Any], example: Any) -> dict[str, Tensor]:
-    """Examples by name."""
+def _inputs(model: Callable[..., Any], example: Any) -> dict[str, Any]:
+    """Examples by name: tensors, or named ones."""
     examples = example
     if not is_dict(example):
         items = example if is_sequence(example) else [example]
         examples = dict(zip(names_of(model, len(items)), items, strict=True))
-    return {name: v if isinstance(v, Tensor) else tensor(v, device="cpu") for name, v in examples.items()}
+    return {
+        name: v if isinstance(v, Tensor | Branch) else tensor(v, device="cpu") for name, v in examples.items()
+    }
 
 
 def _specs(inputs: dict[str, Tensor], dynamic: Any) -> tuple[list[InputSpec], dict[str, int]]:
@@ -81,7 +87,7 @@ def _weights(model: Any) -> Mapping[str, Tensor]:
     return {**dict(model.named_parameters()), **dict(model.named_buffers())}
 
 
-def _proto(model: Any, graph: TracedGraph, names: Any) -> Any:
+def _proto(model: Any, graph: TracedGraph, names: Any, traced: NamedCall) -> Any:
     from onnx import helper, numpy_helper
 
     weights = {id(t.node): name for name, t in _weights(model).items()}
@@ -91,13 +97,18 @@ def _proto(model: Any, graph: TracedGraph, names: Any) -> Any:
     if len(output_names) != len(results):
         raise ValueError(f"export(names={names!r}): the model has {len(results)} outputs")
     outputs: list[Any] = []
-    for name, result, n in zip(output_names, results, graph.roots):
+    for i, (name, result, n) in enumerate(zip(output_names, results, graph.roots)):
         # Identity: a graph's output needs its own name, even if it is an input, a weight or another output.
         emitter.nodes.append(helper.make_node("Identity", [result], [name]))
         outputs.append(
-            helper.make_tensor_value_info(name, CODES[n.dtype.name], list(map(_size_text, n.shape)))
+            helper.make_tensor_value_info(
+                name, CODES[n.dtype.name], list(map(_size_text, n.shape)), **traced.result_dims(i)
+            )
         )
-    inputs = [helper.make_tensor_value_info(s.name, CODES[s.dtype.name], list(s.shape)) for s in graph.specs]
+    inputs = [
+        helper.make_tensor_value_info(s.name, CODES[s.dtype.name], list(s.shape), **traced.input_dims(i))
+        for i, s in enumerate(graph.specs)
+    ]
     nodes = _needed_nodes(emitter.nodes, output_names)
     used = {x for node in nodes for x in node.input}
     tensors = [numpy_helper.from_array(a, name) for name, a in emitter.tensors.items() if name in used]
