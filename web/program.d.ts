@@ -83,6 +83,10 @@ export interface Program {
   run<O extends Output = "typed">(inputs: Inputs, options?: { output?: O }): Promise<Outputs<O>>;
   /** Compile and allocate for a batch size ahead of its first run. */
   prepare(batch?: number): Promise<void>;
+  /** Set the state, which stays on the GPU from run to run, to its first values. */
+  reset(): void;
+  /** The state's present values by name. */
+  state(): Promise<Record<string, Value>>;
   /** Begin the program's random numbers anew, as flambeau.manual_seed does. */
   seed(seed: number | bigint): void;
   dispose(): void;

@@ -16,7 +16,7 @@ import {
 
 export { ExecutorError, open };
 
-const FORMAT = "flambeau-program", VERSION = 3;
+const FORMAT = "flambeau-program", VERSION = 4;
 const HERE = { // each in full: so bundlers see what they must take along
   "program.txt": new URL("./program.txt", import.meta.url),
   "kernels.wgsl": new URL("./kernels.wgsl", import.meta.url),
@@ -261,6 +261,8 @@ class Program {
     this.ready = new Map(); // batch size -> Ready
     this.seed(0);
     this.weights = this.upload(weights);
+    this.states = program.state.map(({ dtype, shape }) => this.alloc(bytesOf(dtype, product(shape))));
+    this.reset();
   }
 
   upload(found) {
@@ -298,6 +300,35 @@ class Program {
       this.pipelines.set(kernel, (found = this.executor.pipeline(this.kernels[kernel], name, inputs, outputs)));
     }
     return found;
+  }
+
+  /** Set the state, which stays on the GPU from run to run, to what it was when the program was saved. */
+  reset() {
+    this.check();
+    const { state } = this.program, sizes = state.map(({ dtype, shape }) => whole(bytesOf(dtype, product(shape))));
+    const zeros = new Uint8Array(Math.max(0, ...sizes.filter((_, i) => state[i].start === null)));
+    state.forEach(({ start }, i) => {
+      if (!sizes[i]) return;
+      if (start === null) this.executor.write(this.states[i], zeros.subarray(0, sizes[i]));
+      else this.executor.submit(Uint32Array.of(COPY, this.weights[Number(start.slice(1))], this.states[i], sizes[i]));
+    });
+  }
+
+  /** The state's present values by name, as `run` returns results. */
+  async state() {
+    try {
+      this.check();
+      const { state } = this.program, sizes = state.map(({ dtype, shape }) => bytesOf(dtype, product(shape)));
+      const bytes = await this.executor.read(Uint32Array.from(this.states.flatMap((handle, i) => [handle, sizes[i]])));
+      let at = 0;
+      return Object.fromEntries(state.map(({ name, dtype, shape }, i) => {
+        const data = elements(dtype, bytes, at, product(shape));
+        at += whole(sizes[i]);
+        return [name, { data, shape: [...shape], dtype }];
+      }));
+    } catch (error) {
+      throw told(error);
+    }
   }
 
   // --- running ---
@@ -382,7 +413,7 @@ class Program {
       if (this.owns) this.executor.device.destroy();
       else {
         for (const ready of this.ready.values()) ready.free();
-        const ends = [...this.weights.map((handle) => [FREE, handle]), ...[...this.pipelines.values()].map((n) => [DROP, n])];
+        const ends = [...[...this.weights, ...this.states].map((handle) => [FREE, handle]), ...[...this.pipelines.values()].map((n) => [DROP, n])];
         this.executor.submit(Uint32Array.from(ends.flat()));
       }
     this.ready.clear();
@@ -510,6 +541,7 @@ class Ready {
     this.begins = plan.draws.map((e) => valueOf(e, n));
     this.length = valueOf(plan.drawn, n);
     const values = new Map(program.weights.map((handle, i) => [`w${i}`, handle]));
+    program.states.forEach((handle, i) => values.set(`s${i}`, handle));
     this.inputs = program.inputs.map(({ dtype, shape }, i) => {
       const handle = this.alloc(program, bytesOf(dtype, product(shape.map((size) => (size === "N" ? n : size)))));
       values.set(`x${i}`, handle);
@@ -535,7 +567,7 @@ class Ready {
     const setup = [], words = [], params = [], slots = [], free = [], sizes = new Map(), last = new Map();
     const steps = [...plan.setup, ...plan.steps];
     steps.forEach(({ reads }, i) => reads.forEach((value) => last.set(value, i)));
-    for (const { value } of plan.outputs) last.delete(value);
+    for (const value of [...plan.outputs.map((output) => output.value), ...plan.state]) last.delete(value);
     for (const { writes } of plan.setup) for (const value of writes) last.delete(value);
     steps.forEach(({ kernel, reads, writes, grid, params: given }, i) => {
       const offset = 4 * params.length;
@@ -560,6 +592,7 @@ class Ready {
       for (const value of new Set(reads))
         if (value[0] === "t" && last.get(value) === i) free.push(values.get(value));
     });
+    words.push(...this.keep(program, plan, values));
     if (slots.length) this.uniform(Uint32Array.from(params), slots);
     const faults = (this.faults = this.executor.faults);
     if (faults) { // a run begins with those of the setup, whose values are in it: what others noted is theirs
@@ -570,6 +603,23 @@ class Ready {
     }
     this.executor.submit(Uint32Array.from(setup));
     return Uint32Array.from(words);
+  }
+
+  /** The copies of the state's new values to where they stay, of those that are not there. */
+  keep(program, plan, values) {
+    const sizes = program.program.state.map(({ dtype, shape }) => bytesOf(dtype, product(shape))), words = [];
+    const changed = plan.state.flatMap((value, i) => (value === `s${i}` ? [] : [`s${i}`]));
+    const ends = new Set([...plan.state, ...plan.outputs.map(({ value }) => value)]);
+    for (const value of changed.filter((name) => ends.has(name))) { // it is overwritten below: move it away first
+      const bytes = sizes[Number(value.slice(1))], aside = this.alloc(program, bytes);
+      if (bytes) words.push(COPY, values.get(value), aside, whole(bytes));
+      values.set(value, aside);
+    }
+    plan.state.forEach((value, i) => {
+      const place = program.states[i];
+      if (values.get(value) !== place && sizes[i]) words.push(COPY, values.get(value), place, whole(sizes[i]));
+    });
+    return words;
   }
 
   uniform(params, slots) {

@@ -230,6 +230,83 @@ def test_a_recorded_function_can_be_saved(tmp_path):
     assert fb.load_program(tmp_path / "p")(x=fb.ones(3)).tolist() == [2, 2, 2]
 
 
+# --- state ---
+
+
+def counter():
+    """A step with a cache and random numbers, two vectors that trade places, and state that it only reads."""
+    cache, w = nn.KVCache(1, 2, 16, 4), fb.rand(8, 24)
+    a, b, scale = fb.zeros(3).realize(), fb.tensor([1.0, 2, 3]), fb.tensor(2.0)
+    flags = fb.zeros(3, dtype="bool").realize()
+    names = ("keys", "values", "count", "a", "b", "scale", "flags")
+    state = dict(zip(names, (*cache.buffers(), a, b, scale, flags), strict=True))
+
+    def step(x):
+        q, k, v = (t.reshape(1, -1, 2, 4).transpose(1, 2) for t in (x @ w).chunk(3, -1))
+        y, before, total = cache(q, k, v) * scale + fb.rand(1), a.clone(), a + b
+        a.assign_(b)
+        b.assign_(total)
+        flags.assign_(total > 4)
+        return {"y": y, "before": before, "count": cache.count, "twice": cache.count + 0, "flags": flags}
+
+    return step, state
+
+
+@pytest.mark.parametrize("software", [True, False])
+def test_state_stays_from_call_to_call(software, tmp_path, monkeypatch, gpu):
+    fb.manual_seed(3)
+    step, state = counter()
+    out = fb.save_program(step, {"x": "f32[N, 8]"}, tmp_path / "p", max_batch=4, state=state)
+    assert all(t.numpy().sum() in (0, 2, 6) for t in state.values())  # saving changes nothing
+    assert sorted(fb.load(out / "weights.safetensors")) == ["b", "constant.0", "scale"]  # without zeros
+    monkeypatch.setattr(gpu, "limits", replace(gpu.limits, software=software))
+    program, other = fb.load_program(out), fb.load_program(out)
+    first = {name: t.numpy() for name, t in program.state().items()}
+    xs = [fb.rand(n, 8) for n in (2, 1, 4, 1, 3)]
+    at = fb.manual_seed(5).get_state()
+    found = [dict(zip(("y", "before", "count", "twice", "flags"), flat(program(x)))) for x in xs]
+    left = {name: t.numpy() for name, t in program.state().items()}
+    fb.manual_seed(5)
+    for x, there in zip(xs, found, strict=True):
+        for name, value in step(x).items():
+            np.testing.assert_allclose(there[name][1], value.numpy(), rtol=1e-6, atol=1e-6)
+    for name, t in state.items():
+        np.testing.assert_allclose(left[name], t.numpy(), rtol=1e-6, atol=1e-6)
+    assert other(xs[0])["count"].tolist() == [2]  # each loaded program has its own
+    program.reset()
+    for name, t in program.state().items():
+        np.testing.assert_array_equal(t.numpy(), first[name])
+    assert at == fb.manual_seed(5).get_state() and program(xs[0])["before"].tolist() == [0, 0, 0]
+
+
+def test_a_cache_is_written_in_place(tmp_path):
+    """Its buffer is written by a kernel, and not copied after the call."""
+    step, state = counter()
+    out = fb.save_program(step, {"x": "f32[N, 8]"}, tmp_path / "p", max_batch=4, state=state)
+    for plans in json.loads((out / "program.txt").read_text())["plans"].values():
+        for plan in plans["plans"]:
+            assert plan["state"][:2] == ["s0", "s1"]
+            assert {"s0", "s1"} <= {v for s in plan["steps"] for v in s["writes"]}
+
+
+def test_state_may_be_a_list_or_a_module(tmp_path):
+    cache, n = nn.KVCache(1, 1, 4, 2), fb.tensor([1])
+    for state, names in ((cache, ["keys", "values", "count"]), ([n], ["state.0"]), (None, [])):
+        out = fb.save_program(lambda x: x + 1, "f32[N]", tmp_path / "p", max_batch=2, state=state)
+        assert list(fb.load_program(out).state()) == names
+
+
+def test_state_that_is_none_is_said(tmp_path):
+    p, x, t = tmp_path / "p", {"x": "f32[N]"}, fb.zeros(2)
+    assert refused(lambda x: x, x, p, state=3) == (
+        "save_program: state is 3: pass tensors by name, a list of tensors, or a module, whose buffers"
+        " are taken"
+    )
+    assert refused(lambda x: x, x, p, state={"n": 3}) == "save_program: state 'n' is 3: pass a tensor"
+    told = "save_program: state has a tensor twice: pass each once"
+    assert refused(lambda x: x, x, p, state=[t, t]) == told
+
+
 # --- expressions ---
 
 
@@ -273,8 +350,8 @@ def test_what_cannot_be_saved_is_said(tmp_path):
     )
     state = fb.zeros(3).realize()
     assert refused(lambda x: state.assign_(x.sum(0)) + x, x, p) == (
-        "save_program(x=f32[1, 3]): the function assigns to f32[3], and a saved program has no state: call"
-        " model.eval() first, or return the new value"
+        "save_program(x=f32[1, 3]): the function assigns to f32[3], which is not in the program's state: call"
+        " model.eval() first, return the new value, or pass it as state="
     )
     assert state.tolist() == [0, 0, 0]
     assert refused(lambda x: 3, x, p) == (
@@ -401,8 +478,8 @@ DAMAGE = {
         "program.txt is not a saved program: pass a folder written by save_program",
     ),
     "version": (
-        change(lambda t: t.replace('"version": 3', '"version": 9')),
-        "program.txt has format version 9, and this flambeau reads version 3: save the program again"
+        change(lambda t: t.replace('"version": 4', '"version": 9')),
+        "program.txt has format version 9, and this flambeau reads version 4: save the program again"
         " with this"
         " flambeau, or load it with the version that saved it",
     ),
@@ -508,7 +585,12 @@ def places(value, path=()):
 def test_any_change_of_a_manifest_is_told_or_runs(tmp_path):
     """A driver that is given a number that can't be ends the process: none may reach it."""
     rng, net = random.Random(3), nn.Linear(4, 3)
-    out = fb.save_program(lambda x: [net(x), x + fb.rand(*x.shape)], "f32[N, 4]", tmp_path / "p", max_batch=3)
+    kept, sums = fb.ones(3).realize(), fb.zeros(3).realize()
+    state = {"sums": sums, "kept": kept}
+    out = fb.save_program(
+        lambda x: [net(x) + sums.assign_(sums + kept), x + fb.rand(*x.shape)],
+        "f32[N, 4]", tmp_path / "p", max_batch=3, state=state,
+    )  # fmt: skip
     files = {n: (out / n).read_bytes() for n in ("program.txt", "kernels.wgsl", "weights.safetensors")}
     whole, ran = json.loads(files["program.txt"]), 0
     everywhere = [path for path in places(whole) if path]

@@ -364,7 +364,7 @@ ERRORS = {
     "none": ({"model": lambda: nn.Linear(3, 2).requires_grad_(False)}, "no parameter requires gradients"),
     "state": (
         {"model": lambda: nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))},
-        r"TabWorkers\(Sequential\): .*a saved program has no state",
+        r"TabWorkers\(Sequential\): .*is not in the program's state",
     ),
     "reads": (
         {"loss": lambda out, _: out.sum() * out.sum().item()},

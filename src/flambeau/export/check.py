@@ -8,7 +8,7 @@ from ..core.dtype import SHORT
 from ..core.tree import is_dict, is_list
 
 Rule = Callable[[Any, str], None]  # takes a value and its path; raises Damaged if the value is invalid
-VALUE = re.compile(r"[xwt]\d{1,9}")
+VALUE = re.compile(r"[xwst]\d{1,9}")
 LARGEST = 1 << 53  # an exclusive limit of numbers, since JavaScript reads them too
 WINDOW = 256  # the most words in a kernel's Params
 BOUND = 64  # the most buffers of a kernel
@@ -94,16 +94,23 @@ def value_name(value: Any, place: str) -> None:
     require(isinstance(value, str) and VALUE.fullmatch(value), place, "name of a value")
 
 
-def temporary(value: Any, place: str) -> None:
+def written(value: Any, place: str) -> None:
     value_name(value, place)
-    require(value[0] == "t", place, "temporary")
+    require(value[0] in "ts", place, "temporary or state")
+
+
+def start(value: Any, place: str) -> None:
+    """Check the weight that state begins with, None for zeros."""
+    if value is not None:
+        value_name(value, place)
+        require(value[0] == "w", place, "weight")
 
 
 STEPS = every(
     check_object(
         kernel=count,
         reads=every(value_name, most=BOUND),
-        writes=every(temporary, 1, BOUND),
+        writes=every(written, 1, BOUND),
         grid=every(expression, 3, 3),
         params=every(parameter, most=WINDOW),
     )
@@ -116,6 +123,7 @@ PLANS = check_object(
             outputs=every(check_object(value=value_name, shape=every(expression))),
             setup=STEPS,
             steps=STEPS,
+            state=every(value_name),
             draws=every(expression),
             drawn=expression,
         )
@@ -126,6 +134,7 @@ PROGRAM = check_object(
     inputs=every(TYPED),
     outputs=every(check_object(name=text, dtype=one_of(*SHORT))),
     weights=every(TYPED),
+    state=every(check_object(name=text, dtype=one_of(*SHORT), shape=every(count, most=64), start=start)),
     result=one_of("tensor", "list", "dict"),
     batch=every(count, 2, 2),
     kernels=every(check_object(name=text, params=every(text))),
@@ -141,6 +150,7 @@ def check(program: dict[str, Any]) -> None:
     require(all(s != "N" for w in program["weights"] for s in w["shape"]), "weights", "list of fixed shapes")
     require(len({i["name"] for i in program["inputs"]}) == len(program["inputs"]), "inputs", "list of names")
     require(program["outputs"] or program["result"] != "tensor", "outputs", "list with a result")
+    _check_state(program["state"], program["weights"])
     counts: dict[int, tuple[Any, ...]] = {}  # kernel -> (number of buffers read, written)
     for kind, plans in program["plans"].items():
         place = f"plans.{kind}"
@@ -150,6 +160,16 @@ def check(program: dict[str, Any]) -> None:
             _check_plan(program, plan, f"{place}.plans[{i}]", counts)
 
 
+def _check_state(state: list[dict[str, Any]], weights: list[dict[str, Any]]) -> None:
+    for i, s in enumerate(state):
+        place = f"state[{i}].start"
+        if s["start"] is not None:
+            at = int(s["start"][1:])
+            require(at < len(weights), place, "weight")
+            same = all(s[k] == weights[at][k] for k in ("dtype", "shape"))
+            require(same, place, "weight of its dtype and shape")
+
+
 def _check_plan(
     program: dict[str, Any], plan: dict[str, Any], place: str, counts: dict[int, tuple[Any, ...]]
 ) -> None:
@@ -157,6 +177,9 @@ def _check_plan(
     names = {f"x{i}" for i in range(len(program["inputs"]))} | {
         f"w{i}" for i in range(len(program["weights"]))
     }
+    states = {f"s{i}" for i in range(len(program["state"]))}
+    names |= states
+    require(len(plan["state"]) == len(states), f"{place}.state", "value for each tensor of the state")
     # A step may only read values that an earlier step wrote, an input or a weight.
     for part in ("setup", "steps"):
         for i, step in enumerate(plan[part]):
@@ -173,8 +196,13 @@ def _check_plan(
             require(
                 len({*writes, *reads}) == len({*reads}) + len(writes), f"{at}.writes", "list of other values"
             )
-            require(all(int(v[1:]) < len(plan["temporaries"]) for v in writes), f"{at}.writes", "temporaries")
+            inside = all(
+                v in states or (v[0] == "t" and int(v[1:]) < len(plan["temporaries"])) for v in writes
+            )
+            require(inside, f"{at}.writes", "list of temporaries and state")
+            require(part == "steps" or not states.intersection((*reads, *writes)), at, "step without state")
             draws = [e["draw"] for e in step["params"] if is_dict(e) and "draw" in e]
             require(all(d < len(plan["draws"]) for d in draws), f"{at}.params", "list of its draws")
             names.update(writes)
     require(names.issuperset(o["value"] for o in plan["outputs"]), f"{place}.outputs", "list of values there")
+    require(names.issuperset(plan["state"]), f"{place}.state", "list of values there")

@@ -1,15 +1,27 @@
 """Derives the inputs of a program (names, dtypes, shapes) from examples and texts such as "f32[N, 784]"."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import Parameter, signature
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from ..core import dtype as dt
-from ..core.tree import is_dict, is_sequence
+from ..core.node import describe
+from ..core.tree import is_dict, is_mapping, is_sequence
 from ..tensor import Tensor, tensor
 
 SPEC = re.compile(r"\s*(\w+)\s*\[([^\[\]]*)\]\s*")
+
+
+class HasBuffers(Protocol):
+    """A module, by its buffers."""
+
+    def named_buffers(self) -> Iterable[tuple[str, Tensor]]:
+        """(name, tensor) for all buffers."""
+        ...
+
+
+States = Mapping[str, Tensor] | Sequence[Tensor] | HasBuffers  # tensors that a program's calls change
 
 
 class Spec(NamedTuple):
@@ -73,3 +85,21 @@ def spec_of(name: str, value: Any) -> Spec:
         rule = "write a dtype and a shape in which N is the batch size, as in 'f32[N, 784]'"
         raise ValueError(f"save_program: {name}={value!r} is not an input: {rule}")
     return Spec(name, dt.as_dtype(match[1]), tuple(s if s == "N" else int(s) for s in sizes))
+
+
+def states_of(state: States | None) -> dict[str, Tensor]:
+    """Return the tensors of a program's state by name; TypeError or ValueError for anything else."""
+    if state is None:
+        return {}
+    if hasattr(state, "named_buffers"):
+        state = dict(state.named_buffers())  # type: ignore[union-attr]
+    if not is_mapping(state) and not is_sequence(state):
+        rule = "pass tensors by name, a list of tensors, or a module, whose buffers are taken"
+        raise TypeError(f"save_program: state is {describe(state)}: {rule}")
+    named = dict(state) if is_mapping(state) else {f"state.{i}": t for i, t in enumerate(state)}
+    for name, t in named.items():
+        if not isinstance(t, Tensor):
+            raise TypeError(f"save_program: state {name!r} is {describe(t)}: pass a tensor")
+    if len({id(t) for t in named.values()}) < len(named):
+        raise ValueError("save_program: state has a tensor twice: pass each once")
+    return named

@@ -33,6 +33,7 @@ from .fit import value_of
 from .inputs import Spec
 from .save import FORMAT, KERNELS, MARK, PROGRAM, VERSION, WEIGHTS
 
+LARGEST_STATE = 1 << 32  # bytes
 SIZES_KEPT = 8  # batch sizes whose buffers and commands stay in memory
 
 
@@ -50,7 +51,8 @@ class SavedProgram:
     """A loaded program: a function of its inputs, which are passed in order or by name.
 
     `inputs` describes them, `batch` is the range of batch sizes. The result has the form of the original
-    function's: a tensor, or a list or dict of tensors. It has no gradients.
+    function's: a tensor, or a list or dict of tensors. It has no gradients. State, if it was saved with any,
+    stays on the device from call to call; each loaded program has its own.
     """
 
     def __init__(self, source: Path | Mapping[str, Any], device: Device):
@@ -75,6 +77,8 @@ class SavedProgram:
         self.kernels = [(k["name"], text) for k, (_, text) in zip(kernels, texts, strict=True)]
         self.lines = [line for line, _ in texts]
         self.weights = self._load_weights(expected)
+        self.states = self._states_of_program()
+        self.reset()
         self._ready: Recent[int, _Ready] = Recent()  # by batch size
 
     def __repr__(self) -> str:
@@ -154,6 +158,43 @@ class SavedProgram:
         nodes = [t.node for t in tensors]
         run.realize_nodes(nodes)
         return [n.buffer for n in nodes]
+
+    # --- state ---
+
+    def _states_of_program(self) -> list[Any]:
+        """Return a buffer for each tensor of the state."""
+        buffers: list[Any] = []
+        for s in self._program["state"]:
+            node = Node(OPS["buffer"], (), {}, tuple(s["shape"]), SHORT[s["dtype"]], self.device)
+            if node.nbytes > LARGEST_STATE:
+                self._fail(f"{PROGRAM} is damaged (state {s['name']!r} is too large): save the program again")
+            buffers.append(self.device.pool.take(node.nbytes))
+        return buffers
+
+    def reset(self) -> None:
+        """Set the state to its first values."""
+        with self.device.lock:
+            for s, buffer in zip(self._program["state"], self.states, strict=True):
+                buffer.doubt = None
+                if s["start"] is None:
+                    self.device.write(buffer.handle, bytes(-(-buffer.nbytes // 4) * 4))
+                else:
+                    self.device.submit(copy_command(self.weights[int(s["start"][1:])], buffer))
+
+    def state(self) -> dict[str, Tensor]:
+        """Return copies of the state's present values by name."""
+        found: dict[str, Tensor] = {}
+        words: list[int] = []
+        with self.device.lock:
+            for s, buffer in zip(self._program["state"], self.states, strict=True):
+                node = Node(OPS["buffer"], (), {}, tuple(s["shape"]), SHORT[s["dtype"]], self.device)
+                node.buffer = self.device.pool.take(node.nbytes)
+                node.buffer.doubt = buffer.doubt
+                words += copy_command(buffer, node.buffer)
+                found[s["name"]] = Tensor(node)
+            if words:
+                self.device.submit(words)
+        return found
 
     # --- calling ---
 
@@ -256,6 +297,8 @@ class _Ready:
         ]
         self.length = within(value_of(plan["drawn"], n), LARGEST, "a draw")
         buffers = {f"w{i}": b for i, b in enumerate(program.weights)}
+        self.states = program.states
+        buffers |= {f"s{i}": b for i, b in enumerate(self.states)}
         self.inputs: list[Any] = []  # buffers
         for i, spec in enumerate(program.inputs):
             node = Node(OPS["buffer"], (), {}, spec.at(n), spec.dtype, device)
@@ -269,6 +312,7 @@ class _Ready:
         # the commands of the setup, and of each call
         self.steps: tuple[list[SavedDispatch], list[SavedDispatch]] = [], []
         setup, words = self._words(program, plan, n, buffers, sizes)
+        words += self._keep_states(plan, buffers)
         self.works = tuple([step.work for step in self.steps[1]])
         self.outputs = [
             (buffers[o["value"]], tuple(within(value_of(e, n), LARGEST, "a size") for e in o["shape"]), dtype)
@@ -281,6 +325,22 @@ class _Ready:
             device.write(self.uniform, self.params.tobytes())
             self._send(0, setup)
         self.once = self._doubts_of(program, plan, buffers)
+
+    def _keep_states(self, plan: dict[str, Any], buffers: dict[str, Any]) -> list[int]:
+        """Return the commands that copy the state's new values to their buffers, unless they are there."""
+        own = [f"s{i}" for i in range(len(self.states))]
+        changed = {s for s, v in zip(own, plan["state"], strict=True) if s != v}
+        words: list[int] = []
+        # Values in buffers that these copies overwrite are first moved out of the way.
+        for v in changed.intersection((*plan["state"], *(o["value"] for o in plan["outputs"]))):
+            aside = self.pool.take(buffers[v].nbytes)
+            words += copy_command(buffers[v], aside)
+            buffers[v] = aside
+        for v, place in zip(plan["state"], self.states, strict=True):
+            if buffers[v] is not place:
+                within(place.nbytes, buffers[v].size, "a state's size")
+                words += copy_command(buffers[v], place)
+        return words
 
     def _doubts_of(self, program: SavedProgram, plan: dict[str, Any], buffers: dict[str, Any]) -> list[Any]:
         """Return the buffers of the setup, with its index faults: these apply to each call."""
@@ -303,7 +363,11 @@ class _Ready:
         steps = [*plan["setup"], *plan["steps"]]
         # value -> the step of its last read
         last = {v: i for i, step in enumerate(steps) for v in step["reads"]}
-        keep = {o["value"] for o in plan["outputs"]} | {v for step in plan["setup"] for v in step["writes"]}
+        keep = (
+            {o["value"] for o in plan["outputs"]}
+            | set(plan["state"])
+            | {v for step in plan["setup"] for v in step["writes"]}
+        )
         words: tuple[list[int], list[int]] = [], []
         for i, step in enumerate(steps):
             at = len(self.params)
@@ -373,9 +437,10 @@ class _Ready:
             after += copy_command(source, node.buffer)
             out.append(Tensor(node))
         self._send(1, before, self.prepared, after)
-        doubt = doubt_of(self.device, self.checks, [*self.once, *(n.buffer for n in nodes)])
-        for t in out:
-            t.node.buffer.doubt = doubt
+        inputs = [*self.once, *self.states, *(n.buffer for n in nodes)]
+        doubt = doubt_of(self.device, self.checks, inputs)
+        for buffer in (*self.states, *(t.node.buffer for t in out)):
+            buffer.doubt = doubt
         return out
 
 

@@ -18,13 +18,14 @@ from ..errors import WRONG_CALL, FlambeauError
 from ..io.safetensors import save_file, write_bytes
 from ..kernels.ir import Shader
 from ..runtime import run
+from ..tensor import Tensor
 from .fit import fit
-from .inputs import Spec, specs_of
-from .structure import KINDS, Sketch, Structure, Weights, sketch
+from .inputs import Spec, States, specs_of, states_of
+from .structure import KINDS, Sketch, Structure, Weights, sketch, start_of
 from .trace import Graph, graph_of
 from .web_module import FILES, PROGRAM_FILES, add_module, check_arrays
 
-FORMAT, VERSION = "flambeau-program", 3
+FORMAT, VERSION = "flambeau-program", 4
 PROGRAM, KERNELS, WEIGHTS = PROGRAM_FILES
 MARK = "//~ kernel"  # the first line of each kernel in kernels.wgsl
 
@@ -35,14 +36,16 @@ def save_program(
     folder: str | os.PathLike[str],
     max_batch: int = 128,
     target: str | None = None,
+    state: States | None = None,
 ) -> Path:
     """Save the computation of fn, a model or function, as a folder that load_program, or a web page, runs.
 
     example_inputs: a tensor, an array or a text such as "f32[N, 784]" for the only argument; a list of these,
     or a dict by the arguments' names. N is the batch, 1 to max_batch; of a tensor it is the first dim.
-    target: "web" adds an ES module that runs the program without Python. Modules are in eval mode. Returns
-    the folder. FlambeauError if the function reads values, or assigns to tensors; TypeError for complex
-    numbers with target "web".
+    target: "web" adds an ES module that runs the program without Python. state: tensors that fn assigns to,
+    such as a cache: by name, in a list, or a module's buffers; they stay on the device from call to call,
+    and begin with their present values. Modules are in eval mode. Returns the folder. FlambeauError if the
+    function reads values, or assigns to other tensors; TypeError for complex numbers with target "web".
     """
     if target not in (None, "web"):
         raise ValueError(f"save_program: target={target!r} is unknown: pass 'web', or None for Python only")
@@ -50,12 +53,12 @@ def save_program(
         raise ValueError(f"save_program: max_batch={max_batch!r}: pass the largest batch size, 1 or more")
     if not callable(fn):
         raise TypeError(f"save_program: {fn!r} is not callable: pass a model or a function of tensors")
-    specs = specs_of(fn, example_inputs, max_batch)
+    specs, states = specs_of(fn, example_inputs, max_batch), states_of(state)
     out = Path(folder)
     if out.exists() and not (out / PROGRAM).is_file() and not is_replaceable(out):
         raise FlambeauError(f"save_program: {out} holds other files: name an empty or new folder")
     last = max_batch if any("N" in s.shape for s in specs) else 1
-    program, kernels, weights = _describe(fn, specs, list(range(1, last + 1)))
+    program, kernels, weights = _describe(fn, specs, list(range(1, last + 1)), states)
     if target == "web":
         check_arrays(program)
     out.mkdir(parents=True, exist_ok=True)
@@ -76,15 +79,20 @@ def is_replaceable(out: Path) -> bool:
 
 
 def _describe(
-    fn: Callable[..., Any], specs: list[Spec], batches: list[int]
+    fn: Callable[..., Any], specs: list[Spec], batches: list[int], states: dict[str, Tensor]
 ) -> tuple[dict[str, Any], str, Weights]:
     """Return the content of program.txt, kernels.wgsl and the weights' file."""
     named = dict(fn.named_parameters()) | dict(fn.named_buffers()) if hasattr(fn, "named_buffers") else {}  # type: ignore[attr-defined]
     # Else their graphs would become part of the program.
+    named = states | named
     run.realize(*named.values())  # and all constants that the call creates
     weights = Weights({id(t.node): name for name, t in named.items()})
     device = next((t.device for t in named.values()), None) or get_device()
-    graph, sketches = _sketch_batches(fn, specs, batches, device, weights)
+    graph, sketches = _sketch_batches(fn, specs, batches, device, weights, list(states.values()))
+    state = [
+        {"name": name, "dtype": t.dtype.short, "shape": list(t.shape), "start": start_of(t, weights)}
+        for name, t in states.items()
+    ]
     # Plans share kernels: equal texts are saved once, numbered in the order of their first use.
     shaders: dict[Shader, int] = {}
     plans = {kind: _plans(batches, sketches[kind], shaders) for kind in KINDS}
@@ -105,6 +113,7 @@ def _describe(
             {"name": name, "dtype": t.dtype.short, "shape": list(t.shape)}
             for name, t in weights.file().items()
         ],
+        "state": state,
         "kernels": [{"name": names[s], "params": [name for name, _ in s.params]} for s in shaders],
         "faults": {str(s): text_of(s) for s in sites_of(graph.order)},
         "plans": plans,
@@ -113,7 +122,12 @@ def _describe(
 
 
 def _sketch_batches(
-    fn: Callable[..., Any], specs: list[Spec], batches: list[int], device: Device, weights: Weights
+    fn: Callable[..., Any],
+    specs: list[Spec],
+    batches: list[int],
+    device: Device,
+    weights: Weights,
+    states: list[Tensor],
 ) -> tuple[Graph, dict[str, list[Sketch]]]:
     """Return the graph at the first batch size, and the sketches of all batch sizes by class of adapters."""
     start = next_serial()
@@ -121,7 +135,7 @@ def _sketch_batches(
     first = None
     for n in batches:
         try:
-            graph = graph_of(fn, specs, n, device, start)
+            graph = graph_of(fn, specs, n, device, start, states)
             weights.compare(graph, start, n == batches[0])
             kinds = [(r.dtype, name) for r, name in zip(graph.roots, graph.names, strict=True)]
             first = first or (graph, kinds)
@@ -179,6 +193,7 @@ def _plan(structure: Structure, numbers: Any, shaders: dict[Shader, int]) -> dic
         parts["setup" if once.issuperset(writes) else "steps"].append(
             {"kernel": kernel, "reads": reads, "writes": writes, "grid": grid, "params": params}
         )
+    parts["state"] = list(structure.states)
     parts["draws"] = take(structure.draws)
     parts["drawn"] = next(numbers)
     return parts
@@ -195,6 +210,7 @@ def constant_temporaries(structure: Structure) -> set[str]:
     constant: set[str] = set()
     for step in structure.steps:
         of_weights = all(v[0] == "w" or v in constant for v in step.reads)
+        of_weights = of_weights and all(v[0] == "t" for v in step.writes)
         # Kernels that write a temporary in place, or several times, belong to each call.
         if of_weights and not step.draws and all(writers[v] == 1 for v in step.writes):
             constant.update(step.writes)

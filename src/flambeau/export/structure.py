@@ -20,7 +20,8 @@ KINDS = {"gpu": Limits(), "software": Limits(software=True, turns=SOFTWARE_TURNS
 
 
 class SavedStep(NamedTuple):
-    """A kernel and the values that it reads and writes: x0 is an input, w0 a weight, t0 a temporary.
+    """A kernel and the values that it reads and writes: x0 is an input, w0 a weight, s0 state, t0 a
+    temporary.
 
     draws: (index of a word of Params, number of the random draw, word of the draw) for each such word.
     """
@@ -39,6 +40,7 @@ class Structure(NamedTuple):
     outputs: tuple[tuple[str, int], ...]  # value and rank of each
     steps: tuple[SavedStep, ...]
     draws: int
+    states: tuple[str, ...]  # the value that each tensor of the state has after a call
 
 
 class Sketch(NamedTuple):
@@ -108,15 +110,23 @@ class Weights:
             self.held.append(n)
 
 
+def start_of(t: Tensor, weights: Weights) -> str | None:
+    """Return the weight that has the first value of a tensor of the state, None if it is zero."""
+    return f"w{weights.number(t.node)}" if any(bytes(run.read([t])[0])) else None
+
+
 def sketch(graph: Graph, kind: str, weights: Weights) -> Sketch:
     """Plan a graph for a class of adapters, and separate its structure from its numbers."""
-    planned = plan(graph.roots, KINDS[kind], graph.order)
+    planned = plan(graph.wanted, KINDS[kind], graph.order, graph.dying)
     names = {i: _leaf(graph, graph.order[i], weights) for i in planned.leaves}
     sizes = dict(planned.stored)
     numbers: list[int] = []
     for k in planned.kernels:
+        over = dict(k.over)
         for v in k.outputs:
-            if v not in names:
+            if v in over:  # the same buffer
+                names.setdefault(v, names[over[v]])
+            elif v not in names:
                 # The numbers of the temporaries come first, so that their count is the next free name.
                 names[v] = f"t{len(numbers)}"
                 numbers.append(sizes[v])
@@ -127,11 +137,17 @@ def sketch(graph: Graph, kind: str, weights: Weights) -> Sketch:
     draws: dict[int, int] = {}
     steps = tuple(_step(k, graph, names, numbers, draws, places) for k in planned.kernels)
     numbers += [*places.values(), graph.length]
-    outputs = tuple((names[v], len(r.shape)) for v, r in zip(planned.roots, graph.roots, strict=True))
-    return Sketch(Structure(temporaries, outputs, steps, len(draws)), numbers)
+    # graph.wanted has the results, then the state that changed
+    found = [names[v] for v in planned.roots]
+    outputs = tuple((v, len(r.shape)) for v, r in zip(found, graph.roots))
+    rest = iter(found[len(graph.roots) :])
+    states = tuple(f"s{i}" if new is old else next(rest) for i, (old, new) in enumerate(graph.states))
+    return Sketch(Structure(temporaries, outputs, steps, len(draws), states), numbers)
 
 
 def _leaf(graph: Graph, node: Node, weights: Weights) -> str:
+    if (state := next((i for i, (old, _) in enumerate(graph.states) if old is node), None)) is not None:
+        return f"s{state}"
     if not isinstance(node.buffer, TracedInput):
         return f"w{weights.number(node)}"
     if node.buffer not in graph.inputs:

@@ -1,9 +1,9 @@
 """Traces a function to its graph at a batch size, without running a kernel."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..capture.recorder import nodes_before
 from ..core.modes import no_grad
@@ -61,7 +61,8 @@ class Graph:
     """A call at one batch size.
 
     result: the container of the outputs, "tensor", "list" or "dict". begin, length: the position of the
-    call's random numbers in the stream, and their number in blocks of four.
+    call's random numbers in the stream, and their number in blocks of four. states: for each tensor of the
+    program's state, its value before the call and after it.
     """
 
     roots: list[Node]
@@ -71,6 +72,29 @@ class Graph:
     begin: int = 0
     length: int = 0
     order: list[Node] = field(default_factory=list[Node])
+    states: list[tuple[Node, Node]] = field(default_factory=list[tuple[Node, Node]])
+
+    @property
+    def wanted(self) -> list[Node]:
+        """The results, then the new values of the state."""
+        return [*self.roots, *(new for old, new in self.states if new is not old)]
+
+    @property
+    def dying(self) -> frozenset[int] | None:
+        """The positions in `order` of state that gets another value and is no result itself; None without
+        state."""
+        if not self.states:
+            return None
+        kept = {id(_base_of(n)) for n in self.wanted}
+        ends = {id(old) for old, new in self.states if new is not old and id(old) not in kept}
+        return frozenset(i for i, n in enumerate(self.order) if id(n) in ends)
+
+
+def _base_of(n: Node) -> Node:
+    """Return the node whose buffer a result may share."""
+    while n.buffer is None and n.op.kind in ("movement", "composite"):
+        n = n.inputs[0]
+    return n
 
 
 @contextmanager
@@ -80,10 +104,17 @@ def inference(fn: Any) -> Generator[None]:
         yield
 
 
-def graph_of(fn: Callable[..., Any], specs: list[Spec], n: int, device: Device, start: int) -> Graph:
+def graph_of(
+    fn: Callable[..., Any],
+    specs: list[Spec],
+    n: int,
+    device: Device,
+    start: int,
+    states: Sequence[Tensor] = (),
+) -> Graph:
     """Return the graph of a call with placeholders of batch size n; older tensors are computed.
 
-    start: nodes from before the first call have smaller serial numbers.
+    start: nodes from before the first call have smaller serial numbers. states: tensors that calls change.
     """
     places = [TracedInput(i) for i in range(len(specs))]
     inputs: list[Tensor] = []
@@ -91,31 +122,47 @@ def graph_of(fn: Callable[..., Any], specs: list[Spec], n: int, device: Device, 
         node = Node(OPS["buffer"], (), {}, spec.at(n), spec.dtype, device)
         node.buffer = place
         inputs.append(Tensor(node))
-    returned, begin, length = _call(fn, inputs, start)
-    tensors, result, names = parts_of(returned)
-    graph = Graph([t.node for t in tensors], result, names, places, begin, length)
+    before = [t.node for t in states]
+    call = _call(fn, inputs, start, states)
+    changes = list(zip(before, call.after, strict=True))
+    graph = Graph(call.roots, call.result, call.names, places, call.begin, call.length, states=changes)
     # Nodes that existed before the call are constants: computed now, they become weights.
-    run.realize(*(Tensor(x) for x in nodes_before(graph.roots, start)))
-    graph.order = toposort(graph.roots)
+    run.realize(*(Tensor(x) for x in nodes_before(graph.wanted, start)))
+    graph.order = toposort(graph.wanted)
     return graph
 
 
-def _call(fn: Callable[..., Any], inputs: list[Tensor], start: int) -> tuple[Any, int, int]:
-    """Call the function, reset the random stream, and return its part of the stream."""
+class _Traced(NamedTuple):
+    """What a call returned, the values of the state after it, and its part of the random stream."""
+
+    roots: list[Node]
+    result: str
+    names: list[str]
+    after: list[Node]
+    begin: int
+    length: int
+
+
+def _call(fn: Callable[..., Any], inputs: list[Tensor], start: int, states: Sequence[Tensor]) -> _Traced:
+    """Call the function, and put the state and the random stream back."""
     tracer, random = Tracer(start), Noted()
     try:
         with record_with(tracer), random, inference(fn):
             result = fn(*inputs)
+        # before the state is put back: a result may be a tensor of the state
+        tensors, kind, names = parts_of(result)
+        roots, after = [t.node for t in tensors], [t.node for t in states]
     finally:
         random.take_back()
         # In reverse: the first assignment has the original node.
         for t, old in reversed(tracer.assigned):
             t.node, old.replaced = old, False
-    if tracer.assigned:
-        target = describe(tracer.assigned[0][0])
-        rule = f"the function assigns to {target}, and a saved program has no state"
-        raise FlambeauError(f"{rule}: call model.eval() first, or return the new value")
-    return result, random.begins[generator], random.blocks[generator]
+    known = {id(t) for t in states}
+    other = next((t for t, _ in tracer.assigned if id(t) not in known), None)
+    if other is not None:
+        rule = f"the function assigns to {describe(other)}, which is not in the program's state"
+        raise FlambeauError(f"{rule}: call model.eval() first, return the new value, or pass it as state=")
+    return _Traced(roots, kind, names, after, random.begins[generator], random.blocks[generator])
 
 
 def parts_of(result: Any) -> tuple[list[Tensor], str, list[str]]:
