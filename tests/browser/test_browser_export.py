@@ -75,6 +75,13 @@ MODELS = {
 }
 
 
+def decoder():
+    """A small language model with the same random weights each time."""
+    fb.manual_seed(11)
+    config = fb.models.LlamaConfig(97, 32, 64, 2, 4, num_key_value_heads=2)
+    return fb.models.LlamaForCausalLM(config).eval()
+
+
 STATE = {}  # of "counting", by name
 
 
@@ -103,6 +110,7 @@ def folder(tmp_path_factory, gpu):
         fb.save_program(model(), inputs, made / name, max_batch=20, target="web")
     table, places = fb.arange(10.0).reshape(5, 2), fb.tensor([7, 1])
     fb.save_program(*counting(), made / "counting", max_batch=4, target="web", state=STATE)
+    fb.models.save_decoder(decoder(), made / "decoder", context=96, chunk=2, target="web")
     spoilt = lambda x: x @ table.index_select(0, places).softmax(0)  # noqa: E731
     fb.save_program(spoilt, {"x": "f32[N, 2]"}, made / "spoilt", max_batch=3, target="web")
     (made / "page.html").write_text("<!doctype html><title>plain</title>")
@@ -214,6 +222,24 @@ def test_state_stays_in_the_page_from_run_to_run(plain, folder):
     assert (before, count, count_again) == ([0, 0, 0], [2], [2])
     for tensor in STATE.values():  # saving changes nothing
         assert tensor.numpy().sum() in (0, 6)
+
+
+WRITES = """async (prompt) => {
+    const { load } = await import("/decoder/index.js"), model = await load(), tokens = [];
+    let token = null;
+    for (let at = 0; at < prompt.length; at += 2)
+        ({ token } = await model.run({ tokens: Int32Array.from(prompt.slice(at, at + 2)) }));
+    while (tokens.push(token.data[0]) < 64) ({ token } = await model.run({ tokens: token.data }));
+    return tokens;
+}"""
+
+
+def test_a_language_model_writes_the_desktops_tokens(plain):
+    """64 greedy tokens after a prompt."""
+    prompt = [3, 5, 7, 11, 13, 17, 19]
+    wanted = fb.models.generate(decoder(), [prompt], max_new_tokens=64).tolist()[0][len(prompt) :]
+    assert len(set(wanted)) > 8  # no single token again and again
+    assert plain.evaluate(WRITES, prompt) == wanted
 
 
 def test_random_numbers_are_the_desktops(plain, folder):

@@ -10,6 +10,7 @@ PUBLIC = {  # module: its public names
     "clip": "ClipVision ClipVisionConfig",
     "convnext": "ConvNeXt",
     "efficientnet": "EfficientNet",
+    "exported": "save_decoder",
     "generation": "Decoder Sampling generate",
     "gpt2": "GPT2Config GPT2LMHeadModel",
     "gpt_neox": "GPTNeoXConfig GPTNeoXForCausalLM",
