@@ -97,10 +97,3 @@ def test_the_index_links_all_pages(folder):
     index = (ROOT / folder / "index.md").read_text(encoding="utf-8")
     pages = sorted(p.name for p in (ROOT / folder).glob("*.md") if p.name != "index.md")
     assert not [page for page in pages if f"]({page})" not in index]
-
-
-def test_each_image_is_small_and_shown_by_a_page():
-    texts = "".join(path.read_text("utf-8") for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
-    for path in (ROOT / "docs" / "images").iterdir():
-        assert path.name in texts, f"{path.name}: no page shows it: remove it"
-        assert path.stat().st_size < 300_000, path.name

@@ -624,6 +624,24 @@ OWN = {  # a function that raises by itself: a call for each case that its docst
     "addbmm": [lambda: fb.addbmm(X, X, B), lambda: fb.addbmm(X, B, B)],
     "affine_grid": [lambda: F.affine_grid(fb.ones(1, 2, 3, **CPU), (2, 1, 4, 4))],
     "bartlett_window": [lambda: fb.bartlett_window(-1)],
+    "box_area": [lambda: fb.vision.box_area(V[:3])],
+    "build_pyramid": [
+        lambda: fb.vision.build_pyramid(fb.ones(1, 1, 8, 8, **CPU), 0),
+        lambda: fb.vision.build_pyramid(fb.ones(1, 1, 4, 4, **CPU), 3),
+    ],
+    "canny": [
+        lambda: fb.vision.canny(fb.ones(1, 1, 8, 8, **CPU), 0.5, 0.2),
+        lambda: fb.vision.canny(fb.ones(1, 2, 8, 8, **CPU)),
+    ],
+    "get_rotation_matrix2d": [lambda: fb.vision.get_rotation_matrix2d(V, V, V)],
+    "nms": [
+        lambda: fb.vision.nms(V, V, 0.5),
+        lambda: fb.vision.nms(fb.ones(32769, 4, **CPU), fb.ones(32769, **CPU), 0.5),
+        lambda: fb.vision.nms(fb.ones(2, 4, **CPU), fb.ones(2, **CPU), 0.5, size=-1),
+    ],
+    "pyrdown": [lambda: fb.vision.pyrdown(fb.ones(1, 1, 2, 2, **CPU))],
+    "remap": [lambda: fb.vision.remap(fb.ones(1, 1, 4, 4, **CPU), V, V)],
+    "warp_perspective": [lambda: fb.vision.warp_perspective(fb.ones(1, 1, 4, 4, **CPU), V, (4, 4))],
     "batch_norm": [
         lambda: F.batch_norm(fb.ones(1, 3, **CPU), None, None, training=True),
         lambda: F.batch_norm(X, None, None),

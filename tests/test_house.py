@@ -92,7 +92,7 @@ SHELVES: dict[str, set[str]] = {
     "porting": {"cli.port"},
     "site": {"cli.demo", "cli.docs", "cli.web", "tabs.server"},
     "torch": set(),
-    "vision": {"cli.mnist"},
+    "vision": {"cli.mnist", "torch.torchvision_ops"},
 }
 
 

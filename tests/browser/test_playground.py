@@ -126,6 +126,6 @@ def test_a_cell_of_the_book_runs_beside_its_printed_output(page, site, site_fold
     page.click(".kernels summary >> nth=0")
     assert "@compute" in page.inner_text(".kernels pre")
     page.click(".made > details > button")  # its value is there: the cells above run again, too
-    expect_in(page.frame_locator("iframe.inspector"), "#facts").to_contain_text("1 kernel ·")
+    expect_in(page.frame_locator("iframe.inspector"), "#facts").to_contain_text("1 kernels")
     page.set_viewport_size({"width": 390, "height": 844})
     assert overflow(page) == []

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import flambeau as fb
-from flambeau.core.printing import PRINTING, count_text, share_text
+from flambeau.core.printing import PRINTING, count_text
 
 SHAPES = ((), (0,), (2, 0), (3,), (50,), (1100,), (7, 3), (1, 50), (40, 40), (2, 3, 5), (9, 9, 40), (2, 1, 3))
 SCALES = (1.0, 1.0, 10.0, 1e4, 1e9, 1e-6)
@@ -123,7 +123,3 @@ def test_modules_and_gradients_in_html():
 def test_things_are_counted():
     assert [count_text(n, "kernel") for n in (0, 1, 1200)] == ["0 kernels", "1 kernel", "1,200 kernels"]
     assert [count_text(n, "dispatch", "dispatches") for n in (1, 2)] == ["1 dispatch", "2 dispatches"]
-
-
-def test_shares_of_a_ceiling_end_at_100_percent():
-    assert [share_text(s) for s in (0.0, 0.374, 1.004, 1.58)] == ["0%", "37%", "100%", ">100%"]

@@ -142,22 +142,6 @@ def test_a_model_is_rebuilt_from_a_checkpoint_with_parts_of_a_user(tmp_path, cap
         assert str(e.value) == f"from_file({str(path)!r}): {rule}"
 
 
-def test_parts_of_dates_are_filled_by_a_pattern():
-    parts = [DateParts("born"), FillMissing(["age", "born_*"]), Normalize("born_elapsed")]
-    items = TableEncoder(parts).fit(ROWS).dataset(ROWS, "city")
-    assert all(numbers.isfinite().all() for _, numbers, _ in items)
-    copied = TableEncoder(parts)
-    assert parts[1].columns[:3] == ["age", "born_year", "born_month"] and len(parts[1].columns) == 7
-    assert len(copied.fit(ROWS).columns[1]) == 7 + 7  # a column of marks for each
-
-
-def test_columns_that_still_miss_values_are_named():
-    with pytest.raises(ValueError) as e:
-        TableEncoder([Normalize(["age"]), Categorify("city")]).fit(ROWS).dataset(ROWS, "y")
-    rule = "age have missing values: add FillMissing(['age']) after the part that makes them"
-    assert str(e.value) == f"TableEncoder.dataset(...): {rule}"
-
-
 def test_classes_as_texts_are_a_target():
     items = TableEncoder([FillMissing("age")]).fit(ROWS).dataset(ROWS, "city")
     assert [int(y) for _, _, y in items] == [2, 0, 1, 2]

@@ -19,12 +19,6 @@ def test_every_page_has_names_for_its_parts_and_headings_in_order():
     assert len(written) >= 9
 
 
-def test_pages_whose_files_are_missing_are_not_linked():
-    with_all, without = (pages("x.whl", left_out=names)["index.html"].decode() for names in ((), ("timm",)))
-    assert with_all.count('href="timm/"') == 2 and 'href="timm/"' not in without  # the row of links, the card
-    assert without.count("<li>") == with_all.count("<li>") - 1 and not Page(without).wrong
-
-
 def test_what_is_wrong_is_found():
     page = Page(
         "<html><title></title><h1>a</h1><h3></h3><input><img src=x><p id=a id=a onclick=x></p></html>"

@@ -173,9 +173,7 @@ def test_folders_of_export_and_files(tmp_path):
         done = demo(*arguments)
         assert done.exit_code == 1 and text in done.output and done.output.count("\n") == 1, done.output
     done = demo(tmp_path / "open.onnx", "--size", "wide=5", "--out", tmp_path / "wide")
-    assert (
-        "asks for x: 5 numbers, a field for each; shows y: the best of 5 classes; --names A,B" in done.output
-    )
+    assert "asks for x (f32[1, 5]) as fields; shows y (f32[1, 5]) as classes; --names A,B" in done.output
 
 
 def test_examples_have_the_name_of_their_folder(tmp_path, monkeypatch):

@@ -5,6 +5,7 @@ import pytest
 
 import flambeau as fb
 from flambeau.torch import torchvision_ops
+from flambeau.vision import regions
 
 ROIS = [[0, 1, 2, 9, 8], [1, 0, 0, 13, 15], [1, -3, -4, 5, 20.5], [0, 3.3, 2.2, 10.7, 9.9]]
 # arguments after the regions, shape, the sums below of result and gradient, the sum of the second result
@@ -27,7 +28,7 @@ def numbers(*shape: int) -> np.ndarray:
 def test_regions(mode, name):
     arguments, shape, total, slope, second = CALLS[name]
     x = mode.from_numpy(numbers(2, 12, 7, 8)).requires_grad_()
-    y = getattr(torchvision_ops, name.partition(",")[0])(x, mode.tensor(ROIS), *arguments)
+    y = torchvision_ops.OPERATORS[f"torchvision::{name.partition(',')[0]}"](x, mode.tensor(ROIS), *arguments)
     y, places = y if isinstance(y, tuple) else (y, None)
     assert y.shape == shape
     weights = mode.from_numpy(numbers(*shape)[..., ::-1].copy())
@@ -39,8 +40,8 @@ def test_regions(mode, name):
 
 def test_no_region(mode):
     none = mode.empty(0, 5)
-    assert torchvision_ops.roi_align(mode.ones(1, 3, 4, 4), none, 1.0, 2, 2, 2, False).shape == (0, 3, 2, 2)
-    assert torchvision_ops.roi_pool(mode.ones(1, 3, 4, 4), none, 1.0, 2, 2)[0].shape == (0, 3, 2, 2)
+    assert regions.align_regions(mode.ones(1, 3, 4, 4), none, 1.0, 2, 2, 2, False).shape == (0, 3, 2, 2)
+    assert regions.pool_regions(mode.ones(1, 3, 4, 4), none, 1.0, 2, 2)[0].shape == (0, 3, 2, 2)
 
 
 def test_boxes_that_overlap(mode):
@@ -55,7 +56,7 @@ def test_boxes_that_overlap(mode):
 
 def test_channels_that_bins_do_not_divide(mode):
     with pytest.raises(ValueError, match="multiple of 2 x 3"):
-        torchvision_ops.ps_roi_pool(mode.ones(1, 7, 4, 4), mode.tensor(ROIS), 0.5, 2, 3)
+        regions.pool_regions_by_bins(mode.ones(1, 7, 4, 4), mode.tensor(ROIS), 0.5, 2, 3)
 
 
 def test_areas_of_half_precision_boxes():

@@ -106,14 +106,10 @@ wide.addEventListener("change", fit);
 fit();
 document.querySelector('nav.pages [aria-current="page"]')?.scrollIntoView({ block: "nearest" });
 
-// Browsers scroll a wide table, and a long list of pages, by keys only if it takes the focus.
+// Browsers scroll a wide table by keys only if it takes the focus.
 function focusable() {
-  const pages = document.querySelector("nav.pages");
-  if (pages && pages.scrollHeight > pages.clientHeight) pages.setAttribute("tabindex", "0");
-  document.querySelectorAll(".table").forEach((table, i) => { // regions need names of their own
-    if (table.scrollWidth > table.clientWidth) Object.assign(table, { tabIndex: 0, role: "region", ariaLabel: `Wide table ${i + 1}` });
-  });
+  for (const table of document.querySelectorAll(".table"))
+    if (table.scrollWidth > table.clientWidth) Object.assign(table, { tabIndex: 0, role: "region", ariaLabel: "Wide table" });
 }
 addEventListener("resize", focusable);
-addEventListener("toggle", focusable, true); // groups of pages do not bubble theirs
 focusable();

@@ -243,9 +243,8 @@ function pressed(on) {
 /** @param {Watch} watch */
 async function begin(watch) {
   state.begun();
-  const controlled = control(BASE), { obstacle, warning } = await check();
+  const controlled = control(BASE), { obstacle } = await check();
   if (obstacle) throw new Error(obstacle);
-  if (warning) notice(warning);
   await controlled;
   const { program, labels } = await network(watch), page = new Page(program, labels);
   globalThis.flambeau = program; // for the console

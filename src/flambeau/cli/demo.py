@@ -3,13 +3,11 @@
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import prod
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ..core.printing import count_text
 from ..core.tree import is_sequence
 from ..device import device
 from ..errors import FlambeauError
@@ -146,33 +144,8 @@ def _listed(text: str | None) -> Sequence[str]:
 
 
 def _described(values: list[dict[str, Any]]) -> str:
-    """Describe values of a page as visitors see them, such as "x: 4 numbers"."""
-    return " and ".join(f"{v['name']}: {_WIDGETS[v['kind']](v)}" for v in values)
-
-
-def _numbers(value: dict[str, Any]) -> str:
-    return count_text(prod(value["shape"]), "number")
-
-
-def _picture(value: dict[str, Any]) -> str:
-    return f"a picture of {value['wide']} x {value['high']} pixels"
-
-
-# What a visitor enters or sees, by the kind of a widget.
-_WIDGETS: dict[str, Callable[[dict[str, Any]], str]] = {
-    "picture": lambda v: _picture(v) + (", dropped or drawn" if v.get("draws") else ""),
-    "fields": lambda v: _numbers(v) + (", a field for each" if prod(v["shape"]) > 1 else ""),
-    "list": lambda v: f"{_numbers(v)} in one field",
-    "tokens": lambda v: "numbers of tokens" if v["by"] == "ids" else "text",
-    "mask": lambda v: "follows the text",
-    "zeros": lambda v: "follows the text",
-    "positions": lambda v: "follows the text",
-    "classes": lambda v: f"the best of {v['count']} classes",
-    "label": lambda v: f"one of {len(v['labels'])} names",
-    "map": lambda v: f"the best of {len(v['labels'])} classes for each pixel",
-    "next": lambda v: "the next token",
-    "numbers": _numbers,
-}
+    """Describe values of a page, such as "x, f32[1, 4], as fields"."""
+    return " and ".join(f"{v['name']} ({v['dtype']}{v['shape']}) as {v['kind']}" for v in values)
 
 
 def fields_of(facts: dict[str, Any]) -> list[str]:

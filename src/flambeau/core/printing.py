@@ -33,11 +33,6 @@ def count_text(n: int, word: str, words: str = "") -> str:
     return f"{n:,} {word if n == 1 else words or f'{word}s'}"
 
 
-def share_text(share: float) -> str:
-    """A share of a ceiling as a percentage, ">100%" above it: caches are faster than the measured memory."""
-    return ">100%" if share > 1.005 else f"{share:.0%}"
-
-
 def set_printoptions(
     precision: int | None = None,
     threshold: int | None = None,

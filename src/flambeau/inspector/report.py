@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ..core.printing import count_text, share_text
+from ..core.printing import count_text
 from ..kernels.ir import out_name
 from ..kernels.substitute import input_name
 from ..profiling.report import align_columns, si
@@ -110,7 +110,7 @@ def table(inspection: Inspection, rows: int = ROWS) -> list[tuple[str, ...]]:
                 str(k.runs),
                 f"{(k.reads + k.writes) / each / 1e9:.3g}",
                 f"{k.flops / each / 1e9:.3g}" if k.flops else "",
-                share_text(bound / each) if bound else "",
+                f"{bound / each:.0%}" if bound else "",
                 plain(layer_of(inspection, k)),
                 plain(line_of(inspection, k)),
             )

@@ -73,8 +73,7 @@ def of_script(
     called = f"called {function} {hook.calls} time{'s' * (hook.calls > 1)}, not {number}"
     if not hook.calls:
         called = f"never called {function}"
-    finished = "" if hook.calls else "; a finished run that resume=True continues has no more steps"
-    advice = f"train with a Learner there{finished}" if is_step else "call it there"
+    advice = "train with a Learner there" if is_step else "call it there"
     raise FlambeauError(f"inspect: {path}: it ran to the end and {called}: {advice}")
 
 

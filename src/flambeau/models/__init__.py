@@ -20,7 +20,6 @@ PUBLIC = {  # module: its public names
     "pretrained": "from_pretrained load_weights",
     "registry": "list_models",
     "resnet": ("ResNet resnet101 resnet152 resnet18 resnet34 resnet50 resnext50_32x4d wide_resnet50_2"),
-    "rounded_weights": "quantize_aware save_quantized",
     "t5": "T5Config T5ForConditionalGeneration",
     "tabular": "Categorify DateParts FillMissing Normalize TableEncoder TabularModel",
     "tagger": "LSTMTagger",

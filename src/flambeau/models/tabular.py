@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -56,14 +55,8 @@ class TablePart:
 class FillMissing(TablePart):
     """Fill missing numbers with the column's median in the training table.
 
-    columns: the names, or patterns such as "joined_*" for all parts of a date. A column with missing numbers
-    there gets another beside it, NAME_missing, of 0 and 1.
+    columns: the names. A column with missing numbers there gets another beside it, NAME_missing, of 0 and 1.
     """
-
-    def fit(self, frame: Frame) -> None:
-        named = [n for c in self.columns for n in (fnmatch.filter(frame, c) if "*" in c else [c])]
-        self.columns = unique(named)
-        super().fit(frame)
 
     def learn(self, column: Column) -> Any:
         import numpy as np
@@ -212,20 +205,12 @@ class TableEncoder(Module):
         return tensor(stacked[0]), tensor(stacked[1])
 
     def dataset(self, rows: Any, target: str) -> TensorDataset:
-        """Return (categories, numbers, target) items for a loader.
-
-        target: a column of numbers, or of texts, which become classes that count from 0 in sorted order.
-        ValueError if a column of numbers still has missing ones, of which no loss is finite.
-        """
+        """Return ((categories, numbers), target) items for a loader; target: a column of numbers, or one that
+        Categorify has turned into them, whose classes then count from 0."""
         import numpy as np
 
         frame = frame_of(rows)
         categories, numbers = self(frame)
-        columns = self.fitted_columns()[1]
-        is_missing: list[bool] = numbers.isnan().any(0).tolist()
-        if left := [name for name, missing in zip(columns, is_missing, strict=True) if missing]:
-            advice = f"add FillMissing({left}) after the part that makes them"
-            raise ValueError(f"TableEncoder.dataset(...): {', '.join(left)} have missing values: {advice}")
         values = column_of(self, frame, target)
         if values.dtype.kind in "OUS":
             classes = sorted({text_of(v) or "" for v in values})

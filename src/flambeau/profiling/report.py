@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..core.printing import count_text, share_text
+from ..core.printing import count_text
 
 ROWS = 25  # the most kernels of the table
 UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
@@ -66,9 +66,9 @@ def kernels(p: Any) -> list[str]:
                 f"{seconds * 1e3:.3f}",
                 f"{seconds / total:.1%}",
                 f"{speed / 1e9:.3g}",
-                share_text(speed / c.copy) if c else "",
+                f"{speed / c.copy:.0%}" if c else "",
                 f"{rate / 1e9:.3g}",
-                share_text(rate / c.fma) if c else "",
+                f"{rate / c.fma:.0%}" if c else "",
             )
         )
     if len(named) > ROWS:

@@ -65,8 +65,7 @@ def build(
         "files": {name: {"bytes": len(data), "sha256": sha256(data)} for name, data in written.items()},
     }
     installed = desktop_wheel()
-    left_out = [name for name in ("timm", "image") if not manifest[name]]
-    written |= {installed.file_name: installed.data} | pages(installed.file_name, with_docs, left_out)
+    written |= {installed.file_name: installed.data} | pages(installed.file_name, with_docs)
     if with_docs:
         written |= {
             f"{DOCS}/{name}": data for name, data in docs_files(list(entries()), with_site=True).items()

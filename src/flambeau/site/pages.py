@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Collection
 from html import escape
 from pathlib import Path
 from string import Template
@@ -34,11 +33,10 @@ MINIFIED = {"executor.js", "program.js", "values.js"}
 WORKER, KEPT = "sw.js", "const FILES = {}"
 
 
-def pages(wheel: str, with_docs: bool = False, left_out: Collection[str] = ()) -> dict[str, bytes]:
+def pages(wheel: str, with_docs: bool = False) -> dict[str, bytes]:
     """Return the files of web/ by their path in the site, with the modules that exported programs contain.
 
     wheel: the name of the file that pip installs. with_docs: link the documentation from all pages.
-    left_out: the folders of pages that nothing links, as their files are missing.
     """
     folder = web_folder()
     files = {path.relative_to(folder): path for path in sorted(folder.rglob("*")) if path.is_file()}
@@ -52,7 +50,7 @@ def pages(wheel: str, with_docs: bool = False, left_out: Collection[str] = ()) -
         name: minify(files_by_name[name].decode()).encode() for name in MINIFIED & files_by_name.keys()
     }
     assets = {
-        name: page(name, data.decode(), with_docs, left_out).replace(WHEEL, wheel)
+        name: page(name, data.decode(), with_docs).replace(WHEEL, wheel)
         for name, data in files_by_name.items()
         if name.endswith(".html")
     }
@@ -76,21 +74,15 @@ def service_worker(files: dict[str, bytes]) -> str:
     return files[WORKER].decode().replace(KEPT, f"{KEPT[:-2]}{json.dumps(hashes)}", 1)
 
 
-def page(name: str, text: str, with_docs: bool = False, left_out: Collection[str] = ()) -> str:
-    """Insert the shared parts into a page, and remove the cards of pages that are left out."""
+def page(name: str, text: str, with_docs: bool = False) -> str:
+    """Insert the shared parts into a page."""
     folder, _, _ = name.rpartition("/")
     root = "../" * name.count("/")
-    values = {
-        "root": root,
-        "policy": escape(POLICY, quote=False),
-        "links": links(root, folder, with_docs, left_out),
-    }
+    values = {"root": root, "policy": escape(POLICY, quote=False), "links": links(root, folder, with_docs)}
 
     def part(match: re.Match[str]) -> str:
         return Template((parts() / f"{match[1]}.html").read_text("utf-8")).substitute(values)
 
-    for gone in left_out:
-        text = re.sub(rf'\n *<li><a href="{gone}/">.*?</li>', "", text, flags=re.DOTALL)
     return PART.sub(part, text)
 
 
@@ -98,12 +90,10 @@ def parts() -> Path:
     return web_folder() / PARTS
 
 
-def links(root: str, here: str, with_docs: bool = False, left_out: Collection[str] = ()) -> str:
+def links(root: str, here: str, with_docs: bool = False) -> str:
     """Build the links from a page in the folder `here` to all pages."""
     anchors: list[str] = []
     for folder, name in (NAMES | ({DOCS: "Docs"} if with_docs else {})).items():
-        if folder in left_out:
-            continue
         mark = ' aria-current="page"' if folder == here else ""
         icon = f'<img src="{root}flame.svg" alt="" width="24" height="24">' if not folder else ""
         text = name if folder else f"<span>{name}</span>"  # which phones show as the icon alone

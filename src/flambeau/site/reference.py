@@ -21,7 +21,7 @@ MODULES = (
     "flambeau.autograd", "flambeau.autograd.functional", "flambeau.accelerator", "flambeau.testing",
     "flambeau.amp", "flambeau.metrics", "flambeau.onnx", "flambeau.metrics.functional",
     "flambeau.distributions", "flambeau.learner", "flambeau.models", "flambeau.debug", "flambeau.io",
-    "flambeau.export", "flambeau.hub", "flambeau.nn.utils", "flambeau.vision.transforms",
+    "flambeau.export", "flambeau.hub", "flambeau.nn.utils", "flambeau.vision", "flambeau.vision.transforms",
     "flambeau.distributed", "flambeau.remote", "flambeau.pictures", "flambeau.tabs", "flambeau.tokenizers",
 )  # fmt: skip
 PACKAGE = Path(__file__).parents[1]

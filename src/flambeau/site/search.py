@@ -35,14 +35,11 @@ SUBJECTS = {
     "fine_tuning.html#fine-tuning": "transfer learning pretrained freeze finetune head",
     "recording.html#memory": "out memory oom",
     "learner.html#learner": "train confusion matrix early stopping best curves",
-    "howto/training_loop.html#write-your-own-training-loop": "gradient accumulation several batches sum clip",
+    "howto/training_loop.html#write-your-own-training-loop": "gradient accumulation accumulate clip",
     "howto/metrics.html#measure-what-you-train": "confusion matrix imbalanced classes f1",
     "install.html#install": "docker container wsl driver drivers gpu found",
     "models.html#ready-made-networks-and-text-generation": "huggingface hub transformers timm pretrained",
     "examples.html#examples": "vae autoencoder gan lstm dqn reinforcement learning diffusion scripts",
-    "remote.html#remote-devices": "another computer server laptop remote gpu",
-    "howto/page.html#run-a-model-in-a-web-page": "put model website deploy publish",
-    "nn.html#recurrent-layers": "lstm gru rnn sequence time series",
     "tables.html#tables": "csv pandas dataframe tabular excel",
     "data.html#data": "custom dataset",
 }
@@ -59,7 +56,6 @@ SYNONYMS = {
     "oom": ["memory"],
     "resume": ["checkpoint", "checkpoints"],
     "two": ["several"],
-    "website": ["page"],
 }
 
 
