@@ -89,6 +89,28 @@ def test_draws_choices_and_logarithms(served):
     assert ask(served, "/v1/models")[1]["data"][0]["id"] == "tiny" and ask(served, "/health")[0] == 200
 
 
+def test_a_json_schema(served):
+    """The reply is JSON of the schema; schemas that cannot be written are refused."""
+    schema = {"type": "object", "properties": {"size": {"type": "integer", "minimum": 3, "maximum": 40}},
+              "required": ["size"], "additionalProperties": False}  # fmt: skip
+    form = {"type": "json_schema", "json_schema": {"name": "size", "strict": True, "schema": schema}}
+    choice = chat(served, response_format=form, max_tokens=40)[1]["choices"][0]
+    assert choice["finish_reason"] == "stop" and 3 <= json.loads(choice["message"]["content"])["size"] <= 40
+    raw = chat(served, response_format=form, max_tokens=40, stream=True, temperature=1.5, seed=2)[1]
+    text = "".join(p["choices"][0]["delta"].get("content", "") for p in events(raw))
+    assert 3 <= json.loads(text)["size"] <= 40
+    assert (
+        chat(served, response_format={"type": "json_object"})[1]["choices"][0]["message"]["content"][0] == "{"
+    )
+    for bad, message in (
+        ({"enum": []}, "no text satisfies it"),
+        ({"not": {}}, "#: 'not' is not supported: leave it out"),
+    ):
+        form["json_schema"]["schema"] = bad
+        status, error = chat(served, response_format=form)
+        assert status == 400 and error["error"]["message"] == f"response_format: json_schema: {message}"
+
+
 def test_embeddings(served):
     status, answer = ask(served, "/v1/embeddings", {"input": ["hello", "the world"]})
     vectors = np.array([row["embedding"] for row in answer["data"]])
@@ -138,7 +160,7 @@ FIELDS = {
     "temprature": (1, "is not a field of this request"),
     "tool_choice": ("required", "only 'auto' and 'none'"),
     "tools": ([{}], "tools[0]: takes"),
-    "response_format": ({"type": "json_schema"}, "only {'type': 'text'}"),
+    "response_format": ({"type": "json_schema"}, "json_schema needs an object 'schema'"),
 }
 
 

@@ -14,6 +14,7 @@ PUBLIC = {  # module: its public names
     "generation": "Decoder Sampling generate",
     "gpt2": "GPT2Config GPT2LMHeadModel",
     "gpt_neox": "GPTNeoXConfig GPTNeoXForCausalLM",
+    "grammar": "Grammar",
     "llama": "LlamaConfig LlamaForCausalLM",
     "mobilenet": "MobileNetV2 MobileNetV3 mobilenet_v2 mobilenet_v3_large mobilenet_v3_small",
     "modernbert": "ModernBertConfig ModernBertModel",

@@ -12,6 +12,7 @@ from ..device import DeviceLike
 from ..errors import FlambeauError
 from ..tokenizers import ChatTemplate, Tokenizer
 from .generation import Decoder
+from .grammar import GRAMMARS
 from .opened import open_model
 
 MOST = 512  # new tokens of a reply, by default
@@ -121,6 +122,8 @@ class Writer:
         reply.prompt, reply.finish = len(ids), "length"
         # a power of two, so that later turns replay the same step
         size = min(1 << (max(len(ids) + new, LEAST) - 1).bit_length(), self.context)
+        if {*GRAMMARS} & {*sampling}:
+            sampling = {"tokenizer": self.tokenizer} | sampling
         tokens = self.decoder.stream([list(ids)], new, positions=size, **sampling)
         try:
             for row in tokens:

@@ -1,7 +1,7 @@
 """Generates text token by token: a step is recorded once and replayed, and writes into one cache."""
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Generator as Rows
 from typing import Any, NamedTuple
 
@@ -22,6 +22,7 @@ from ..ops.random import generator as default_generator
 from ..runtime.run import realize
 from ..tensor import Tensor, tensor
 from .beams import Search, beam_search
+from .grammar import Grammar, Guide, grammar_of, vocabulary_of
 from .past import Past
 from .sampling import (
     OPTIONS,
@@ -31,6 +32,7 @@ from .sampling import (
     StepRule,
     TokenHistory,
     best_of,
+    constrain,
     limit,
     penalize,
     rule_of,
@@ -81,23 +83,25 @@ class Step:
         self.generator.manual_seed(seed)
         self.done.assign_(self.done & False)
 
-    def first(self, ids: Tensor, rule: StepRule, processors: Sequence[Processor] = ()) -> Any:
+    def first(
+        self, ids: Tensor, rule: StepRule, processors: Sequence[Processor] = (), mask: Tensor | None = None
+    ) -> Any:
         """Return what `next` does for the first token of each row, after the prompt. [b, n] -> [b, 1]"""
         device, n = ids.device, ids.shape[1]
         if rule.needs_history:
             self._remember(ids)
         if processors:
-            return self.next_by(processors, ids, rule, n)
+            return self.next_by(processors, ids, rule, n, mask)
         if n > ONE_BY_ONE or device.kind == "cpu" or device.limits.software:
-            return self.next(ids, tuple(rule))
+            return self.next(ids, tuple(rule), mask)
         *columns, last = (tensor(c, device=device) for c in np.split(ids.numpy(), n, 1))
         for column in columns:
-            self.replayed(column, tuple(rule))
+            self.replayed(column, tuple(rule), mask)
         if columns:  # choices inside the prompt end no row, and their draws are not counted
             self._reset(self.seed)
             if self.history is not None:
                 self.history.begin(ids)
-        return self.replayed(last, tuple(rule))
+        return self.replayed(last, tuple(rule), mask)
 
     def _remember(self, ids: Tensor) -> None:
         """Begin the history with a prompt."""
@@ -107,23 +111,31 @@ class Step:
             realize(*self.history.buffers())
         self.history.begin(ids)
 
-    def next(self, ids: Tensor, rule: tuple[Any, ...]) -> Any:
+    def next(self, ids: Tensor, rule: tuple[Any, ...], mask: Tensor | None = None) -> Any:
         """Return the next token of each row; `pad` if the row has ended; with logprobs also what `best_of`
         returns. [b, n] -> [b, 1]
 
         rule: the fields of what `rule_of` returns. A recorded step depends on them, and a plain tuple is
-        compared by value.
+        compared by value. mask: the tokens that a grammar allows, as `constrain` takes them; an input of the
+        recorded step.
         """
         rule = StepRule(*rule)
-        return self._finish(self._scores(ids, rule), rule, ids.dtype)
+        return self._finish(self._scores(ids, rule), rule, ids.dtype, mask)
 
-    def next_by(self, processors: Sequence[Processor], ids: Tensor, rule: StepRule, length: int) -> Any:
+    def next_by(
+        self,
+        processors: Sequence[Processor],
+        ids: Tensor,
+        rule: StepRule,
+        length: int,
+        mask: Tensor | None = None,
+    ) -> Any:
         """Return what `next` does, of scores that a user's functions change. length: the tokens so far."""
         logits = self._scores(ids, rule)
         assert self.history is not None
         for process in processors:
             logits = process(self.history.ids[:, :length], logits)
-        return self._finish(logits, rule, ids.dtype)
+        return self._finish(logits, rule, ids.dtype, mask)
 
     def _scores(self, ids: Tensor, rule: StepRule) -> Tensor:
         """Return the scores of the next token, with penalties. [b, n] -> [b, vocabulary]"""
@@ -134,7 +146,9 @@ class Step:
             logits = penalize(logits, rule, self.numbers, self.history, self.past.count())
         return logits
 
-    def _finish(self, logits: Tensor, rule: StepRule, dtype: Any) -> Any:
+    def _finish(self, logits: Tensor, rule: StepRule, dtype: Any, mask: Tensor | None) -> Any:
+        if mask is not None:
+            logits = constrain(logits, mask)
         token, ends = self.choose(logits, rule), rule.ends
         best = best_of(logits, token, rule.logprobs) if rule.logprobs >= 0 else None
         if ends:
@@ -289,6 +303,7 @@ class Decoder:
         longest, copies = options.pop("max_length", None), options.pop("num_return_sequences", 1)
         stops = options.pop("stop_strings", None), options.pop("tokenizer", None)
         beams, ahead = _beams_of(options), speculation_of(options)
+        grammar = grammar_of(options)
         if unknown := options.keys() - {*OPTIONS}:
             name = sorted(unknown)[0]
             raise TypeError(f"generate({name}=...): is not an option{suggest(name, [*OPTIONS, *AHEAD])}")
@@ -301,14 +316,30 @@ class Decoder:
             if ahead is not None:
                 raise ValueError("generate(num_beams=..., prompt_lookup_num_tokens or assistant_model=...): "
                                  "do not go together: pass one of them")  # fmt: skip
+            if grammar is not None:
+                raise ValueError("generate(num_beams=..., grammar): do not go together: pass one of them")
             return self._search(prompt, new, how, beams(copies, how.ends))
         prompt = _copied(prompt, copies, how)
         if ahead is not None:
+            if grammar is not None:
+                raise ValueError("generate(prompt_lookup_num_tokens or assistant_model=..., grammar): "
+                                 "do not go together: pass one of them")  # fmt: skip
             check_speculation(ahead, how, prompt.ids.shape[0], self.model)
             ids, writer = self._begin_ahead(prompt, new, how, ahead, positions)
             return ids, self._write_ahead(writer, ids, new, how, StopRows.of(stops, 1))
         ids, step = self._begin(prompt, new, how, positions)
-        return ids, _write(step, ids, new, how, StopRows.of(stops, ids.shape[0]))
+        guides = self._guides(grammar, stops[1], how, ids.shape[0])
+        return ids, _write(step, ids, new, how, StopRows.of(stops, ids.shape[0]), guides)
+
+    def _guides(self, grammar: Grammar | None, tokenizer: Any, how: Sampling, rows: int) -> list[Guide]:
+        """Return what follows a grammar in each row; [] without one."""
+        if grammar is None:
+            return []
+        try:
+            vocabulary = vocabulary_of(tokenizer)
+        except ValueError as e:
+            raise ValueError(f"generate({grammar.name}): {e}") from None
+        return [Guide(grammar, vocabulary, how.ends, self.model.config.vocab_size) for _ in range(rows)]
 
     def _begin_ahead(
         self, prompt: Prompt, new: int, how: Sampling, ahead: Speculation, positions: int
@@ -418,6 +449,9 @@ def generate(
     max_length: int | None = None,
     stop_strings: str | Sequence[str] | None = None,
     tokenizer: Any = None,
+    regex: str | None = None,
+    json_schema: Mapping[str, Any] | str | bool | None = None,
+    grammar: Grammar | None = None,
     eos_token_id: Any = CONFIG,
     pad_token_id: Any = CONFIG,
 ) -> Tensor:
@@ -453,11 +487,15 @@ def generate(
     num_assistant_tokens: guesses of the assistant model in a step, by default 5
     max_length: tokens with the prompt, in place of max_new_tokens
     stop_strings: texts that end a row, read by `tokenizer`
-    tokenizer: has `decode`, for stop_strings
+    tokenizer: has `decode`, for stop_strings; for a grammar, a flambeau.tokenizers.Tokenizer
+    regex: a regular expression that the new text matches as a whole
+    json_schema: a schema whose JSON the new text is
+    grammar: what the new text is, made by `models.Grammar`, which is compiled once for several texts
     eos_token_id: the token, or tokens, that end a row; None: none; "config": those of generation_config.json
         or config.json
     pad_token_id: the token after the end of a row; None: the first end token; "config": as above
-    ValueError for invalid tokens, masks and numbers.
+    ValueError for invalid tokens, masks and numbers, and for a grammar that no text satisfies or that the
+    vocabulary cannot write.
     """
     options = {name: value for name, value in locals().items() if name not in ("model", "input_ids")}
     return Decoder(model).generate(input_ids, **options)
@@ -566,22 +604,25 @@ class StopRows:
         return ended
 
 
-def _write(step: Step, ids: Tensor, new: int, how: Sampling, stops: StopRows | None) -> Iterator[NewTokens]:
+def _write(
+    step: Step, ids: Tensor, new: int, how: Sampling, stops: StopRows | None, guides: Sequence[Guide]
+) -> Iterator[NewTokens]:
     """Generate the tokens of each row until all rows have ended. A token is read a few steps after its
     submission, so the last steps may be computed in vain."""
     pending: deque[Reading] = deque()
     rule, ended = rule_of(how), [False] * ids.shape[0]
     # A longer prompt runs eagerly, since its length differs from text to text; steps are replayed.
     processors = tuple(how.logits_processor or ())
-    token, steps = _submit(step.first(ids, rule, processors), pending), 1
-    # NumPy has computed a step when it returns
-    lag = 0 if ids.device.kind == "cpu" else LAG
+    token, steps = _submit(step.first(ids, rule, processors, _mask_of(guides, ids)), pending), 1
+    # NumPy has computed a step when it returns; a grammar allows tokens by those before them
+    lag = 0 if ids.device.kind == "cpu" or guides else LAG
     while True:
-        while steps < new and len(pending) <= lag:
+        while steps < new and len(pending) <= lag and not (guides and pending):
+            mask = _mask_of(guides, ids)
             if processors:  # a user's functions are not recorded
-                result = step.next_by(processors, token, rule, ids.shape[1] + steps)
+                result = step.next_by(processors, token, rule, ids.shape[1] + steps, mask)
             else:
-                result = step.replayed(token, tuple(rule))
+                result = step.replayed(token, tuple(rule), mask)
             token, steps = _submit(result, pending), steps + 1
         if not pending:
             return
@@ -591,11 +632,18 @@ def _write(step: Step, ids: Tensor, new: int, how: Sampling, stops: StopRows | N
         tokens = [how.pad if was else t for was, t in zip(ended, read_tokens, strict=True)]
         yield NewTokens(tokens, values[1] if rule.logprobs >= 0 else None)
         found = stops.push(tokens) if stops is not None else [False] * len(tokens)
-        ended = [
-            was or token in how.ends or stop for was, token, stop in zip(ended, tokens, found, strict=True)
-        ]
+        over = [g.push(t) for g, t in zip(guides, tokens, strict=True)] if guides else found
+        rows = zip(ended, tokens, found, over, strict=True)
+        ended = [was or token in how.ends or stop or end for was, token, stop, end in rows]
+        for guide, end in zip(guides, ended, strict=bool(guides)):
+            guide.is_over = guide.is_over or end
         if all(ended):
             return
+
+
+def _mask_of(guides: Sequence[Guide], ids: Tensor) -> Tensor | None:
+    """Return the tokens that may come next, as `constrain` takes them; None without a grammar."""
+    return tensor(np.stack([g.mask() for g in guides]), device=ids.device) if guides else None
 
 
 def _submit(result: Any, pending: "deque[Reading]") -> Tensor:

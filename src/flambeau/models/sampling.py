@@ -203,6 +203,16 @@ def _repeated(history: TokenHistory, n: int, count: Tensor) -> Tensor:
     return zeros.scatter(1, last, 1.0)[:, :vocabulary] > 0
 
 
+def constrain(logits: Tensor, mask: Tensor) -> Tensor:
+    """Set the scores of tokens to -inf that a grammar does not allow.
+
+    [b, n], mask: a bit for each token, the lowest first, int32 [b, n / 32, rounded up] -> [b, n]
+    """
+    bits = (mask.unsqueeze(-1) >> Tensor.arange(32, dtype=dt.int32, device=mask.device)) & 1
+    allowed = bits.reshape(mask.shape[0], -1)[:, : logits.shape[-1]] != 0
+    return allowed.where(logits, float("-inf"))
+
+
 def limit(logits: Tensor, rule: StepRule, numbers: Numbers) -> Tensor:
     """Set the scores of tokens that a draw leaves out to -inf, in the order of transformers. [b, vocabulary]
     -> [b, vocabulary]"""

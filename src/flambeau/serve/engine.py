@@ -9,6 +9,7 @@ import time
 import uuid
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from ..core import dtype as dt
 from ..core.modes import no_grad
 from ..core.tree import is_dict, is_list
 from ..models.conversation import ReplyStats, Writer, prompt_of
+from ..models.grammar import Grammar
 from ..models.opened import OpenedModel
 from ..tensor import tensor
 from .requests import (
@@ -26,7 +28,6 @@ from .requests import (
     MOST_CHOICES,
     MOST_LOGPROBS,
     BadRequest,
-    check_format,
     count_of,
     messages_of,
     read_body,
@@ -109,7 +110,7 @@ class Engine:
         """Read a request for a reply in a conversation. BadRequest for a wrong one."""
         body = read_body(raw, CHAT)
         messages, tools = messages_of(body), tools_of(body)
-        check_format(body)
+        grammar = grammar_of(body)
         template = self.opened.template
         if template is None:
             raise BadRequest("messages: the model has no chat template: use /v1/completions", "messages")
@@ -124,7 +125,10 @@ class Engine:
                 raise BadRequest(f"top_logprobs: pass a number from 0 to {MOST_LOGPROBS}", "top_logprobs")
         limit = "max_completion_tokens" if "max_completion_tokens" in body else "max_tokens"
         new = count_of(body, limit) if limit in body else None
-        return self._plan("chat.completion", body, [ids], new, top)._replace(has_tools=tools is not None)
+        plan = self._plan("chat.completion", body, [ids], new, top)
+        if grammar is not None:
+            plan.sampling["grammar"] = grammar
+        return plan._replace(has_tools=tools is not None and grammar is None)
 
     def plan_completion(self, raw: bytes) -> ReplyPlan:
         """Read a request for the continuation of texts. BadRequest for a wrong one."""
@@ -367,3 +371,30 @@ def _finish(reply: ReplyStats) -> str:
 
 def _usage(prompt: int, written: int) -> Event:
     return {"prompt_tokens": prompt, "completion_tokens": written, "total_tokens": prompt + written}
+
+
+def grammar_of(body: dict[str, Any]) -> Grammar | None:
+    """Return the grammar of a response_format, None for any text. BadRequest for a wrong or unknown one."""
+    form: Any = body.get("response_format", {"type": "text"})
+    kind = form.get("type") if is_dict(form) else None
+    if kind == "text":
+        return None
+    if kind == "json_object":
+        return _grammar('{"type": "object"}')
+    if kind != "json_schema":
+        rule = "takes {'type': 'text'}, 'json_object', or 'json_schema' with a schema"
+        raise BadRequest(f"response_format: {rule}", "response_format")
+    named: Any = form.get("json_schema")
+    schema: Any = named.get("schema") if is_dict(named) else None
+    if not is_dict(schema):
+        raise BadRequest("response_format: json_schema needs an object 'schema'", "response_format")
+    try:
+        return _grammar(json.dumps(schema))
+    except (ValueError, RecursionError) as e:
+        raise BadRequest(f"response_format: {e}", "response_format") from None
+
+
+@lru_cache(16)
+def _grammar(schema: str) -> Grammar:
+    """Return the grammar of a schema; requests often repeat it."""
+    return Grammar.from_json_schema(schema)

@@ -170,10 +170,3 @@ def tools_of(body: Body) -> list[dict[str, Any]] | None:
                 f"tools[{i}]: takes {{'type': 'function', 'function': {{'name': ...}}}}", "tools"
             )
     return tools or None
-
-
-def check_format(body: Body) -> None:
-    """BadRequest for a response_format other than text."""
-    form: Any = body.get("response_format", {"type": "text"})
-    if not is_dict(form) or form.get("type") != "text":
-        raise BadRequest("response_format: only {'type': 'text'} is possible", "response_format")
