@@ -77,7 +77,7 @@ async def run(files, x):
 
 
 def test_the_documentation_runs(python, site_folder, monkeypatch, gpu):
-    first, second = re.findall(r"^```python\n(.*?)^```$", DOCS.read_text("utf-8"), re.M | re.S)
+    first, *_, second = re.findall(r"^```python\n(.*?)^```$", DOCS.read_text("utf-8"), re.M | re.S)
     monkeypatch.chdir(site_folder)
     made: dict = {}
     exec(first, made)

@@ -43,7 +43,7 @@ DOCS = ROOT / "docs" / "export.md"
 @pytest.mark.share(3)
 def test_the_documentation_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    block, _in_a_page = re.findall(r"^```python\n(.*?)^```$", DOCS.read_text("utf-8"), flags=re.M | re.S)
+    block, *_rest = re.findall(r"^```python\n(.*?)^```$", DOCS.read_text("utf-8"), flags=re.M | re.S)
     exec(block, {})
     assert capsys.readouterr().out == "SavedProgram(x=f32[N, 4])\n"
 

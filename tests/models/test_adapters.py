@@ -13,6 +13,7 @@ from flambeau.errors import FlambeauError
 from flambeau.io import load_gguf
 from flambeau.models.adapters import read_adapter
 from flambeau.nn.utils.lora import LoRALinear
+from flambeau.runtime.pipeline import counters
 
 PATHS = ("model.layers.0.self_attn.q_proj", "model.layers.1.self_attn.q_proj", "model.layers.1.mlp.up_proj")
 
@@ -74,18 +75,18 @@ def test_an_adapter_is_the_sum(tmp_path):
 
 
 @pytest.mark.share(3)
-def test_they_are_swapped_without_a_recording(tmp_path, gpu):
+def test_a_swap_compiles_nothing(tmp_path, gpu):
     model = filled(models.LlamaForCausalLM(LLAMA)).to(gpu)
     folders = {"a": written(tmp_path / "a", 2, 8.0, 1), "b": written(tmp_path / "b", 5, 40.0, 2)}
     adapters, writer = models.Adapters(model, folders), models.Decoder(model)
-    texts, programs = {}, []
+    texts, compiled = {}, []
     for name in ("a", "b", None, "a"):
         adapters.use(name)
         text = writer.generate(IDS, 8).tolist()
         assert texts.setdefault(name, text) == text
-        (step,) = writer.steps.values()
-        programs.append([id(p) for row in step.replayed.programs.values() for p in row])
-    assert len(programs[0]) == 1 and all(row == programs[0] for row in programs)
+        assert len(writer.steps) == 1
+        compiled.append(counters.compiles)
+    assert len(set(compiled)) == 1
     assert len({str(text) for text in texts.values()}) > 1
 
 

@@ -124,8 +124,8 @@ def test_errors_of_files(tiny, tmp_path):
     for more, message in (
         ({"general.architecture": "other"}, "general.architecture 'other': unknown"),
         ({"llama.attention.head_count": 5}, "heads must divide"),
-        ({"llama.block_count": 10**9}, "num_hidden_layers is 1000000000, which is not a size"),
-        ({"llama.block_count": 3}, "model.layers.2"),
+        ({"llama.block_count": 10**9}, "num_hidden_layers is 1,000,000,000, which its tensors do not have"),
+        ({"llama.block_count": 3}, "num_hidden_layers is 3, which its tensors do not have"),
         ({"tokenizer.ggml.model": "none"}, "tokenizer.ggml.model 'none'"),
         ({"tokenizer.chat_template": "{{ a b }}"}, "the template is not valid"),
         ({"tokenizer.ggml.eos_token_id": 10**6}, "is none of the"),

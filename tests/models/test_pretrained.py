@@ -195,8 +195,9 @@ WRONG = {
     "[1]": "{0}/config.json: does not hold a JSON object: get a complete copy",
     '{"model_type": "gpt3"}': "{1}model_type 'gpt3': unknown: did you mean 'gpt2'?",
     '{"model_type": ["a"]}': (
-        "{1}model_type ['a']: unknown: one of bert, convnext, gemma2, gemma3_text, gpt2, gpt_neox, llama, "
-        "mistral, mixtral, phi3, qwen2, qwen2_moe, qwen3, qwen3_moe, smollm3, t5, vit, whisper"
+        "{1}model_type ['a']: unknown: one of bert, camembert, convnext, distilbert, gemma2, gemma3_text, "
+        "gpt2, gpt_neox, llama, mistral, mixtral, modernbert, mpnet, phi3, qwen2, qwen2_moe, qwen3, "
+        "qwen3_moe, roberta, smollm3, t5, vit, whisper, xlm-roberta"
     ),
     '{"model_type": "gpt2", "n_layer": 1e9}': (
         "{1}GPT2Config: n_layer is 1000000000.0, not int: use a config.json of this kind of network"

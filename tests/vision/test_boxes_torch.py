@@ -86,8 +86,8 @@ def test_anchors(torch):
 
 
 @pytest.mark.parametrize("threshold", [0.1, 0.5])
-def test_suppression_beside_opencv(device, threshold):
-    import cv2
+def test_suppression_beside_opencv(torch, device, threshold):
+    cv2 = pytest.importorskip("cv2", reason="OpenCV is not installed: pip install flambeau[torch]")
 
     boxes, scores = boxes_of(300, 60), RNG.permutation(300).astype("f4")
     sides = np.concatenate([boxes[:, :2], boxes[:, 2:] - boxes[:, :2]], 1)

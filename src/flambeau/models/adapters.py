@@ -157,7 +157,7 @@ def _config_of(model: nn.Module, layers: Mapping[str, LoRALinear]) -> dict[str, 
 
 class Adapters:
     """Several LoRA adapters of one model, one of which is in use. Their layers have the largest rank, so a
-    step that was recorded with one serves all: changing the adapter copies its numbers to the same buffers.
+    step that is recorded again after a change has the kernels of the one before.
 
     model: a network under transformers' names; LoRA layers are added, and its own weights are frozen.
     folders: of peft, by names of your choice. FlambeauError for a damaged adapter, or one of another model.

@@ -30,10 +30,10 @@ GROUPS = {
     " howto/onnx_file howto/page demo howto/slow_kernel howto/wrong_value howto/own_op",
     "Concepts": "fusion recording devices autodiff inplace dtypes architecture shaders",
     "Train": "learner dashboard data tables augmentation metrics optim mixed_precision",
-    "Models": "nn models libraries weights onnx rl export site",
+    "Models": "nn models libraries weights onnx vision rl export site",
     "Many devices": "distributed scale remote tabs",
     "Look inside": "inspector profiling sanitizer tuning custom_ops",
-    "Mathematics": "func distributions linalg array_api",
+    "Mathematics": "func named distributions linalg array_api",
     "Results": "correctness performance coverage",
 }
 MORE = "More"
