@@ -89,8 +89,8 @@ def test_anchors(torch):
 def test_suppression_beside_opencv(torch, device, threshold):
     cv2 = pytest.importorskip("cv2", reason="OpenCV is not installed: pip install flambeau[torch]")
 
-    boxes, scores = boxes_of(300, 60), RNG.permutation(300).astype("f4")
+    boxes, scores = boxes_of(300, 60), 1 + RNG.permutation(300).astype("f4")
     sides = np.concatenate([boxes[:, :2], boxes[:, 2:] - boxes[:, :2]], 1)
-    want = cv2.dnn.NMSBoxes(sides.tolist(), scores.tolist(), -1.0, threshold)
+    want = cv2.dnn.NMSBoxes(sides.tolist(), scores.tolist(), 0.0, threshold)
     got = vision.nms(fb.tensor(boxes, device=device), fb.tensor(scores, device=device), threshold)
     assert got.tolist() == list(want)
