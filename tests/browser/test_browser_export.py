@@ -209,7 +209,7 @@ STATES = """async () => {
 
 
 def test_state_stays_in_the_page_from_run_to_run(plain, folder):
-    """A second program of the page has its own; `reset` begins anew."""
+    """A second program of the page has its own; `reset` restores its first values."""
     found, kept, (y, count, y_again, before, count_again) = plain.evaluate(STATES)
     program = fb.load_program(folder / "counting")
     for i, (n, there) in enumerate(zip([2, 1, 4, 1, 3], found, strict=True)):
