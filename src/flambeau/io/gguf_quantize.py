@@ -245,17 +245,29 @@ def _(x: Any) -> Any:
     return _join(of_scale | of_least << 4, _quarters(q.reshape(len(x), 256)), _half(d), _half(dmin))
 
 
+def _signed_parts(x: Any, scales: int, levels: int) -> tuple[Any, Any, Any]:
+    """Quantise in parts of 16 numbers, each with a signed scale of its own. [n, 256] -> float32 [n, 1], int8
+    [n, 16], uint8 [n, 256]
+
+    scales, levels: the range of a scale's code, and of a number's, which is stored from 0 on.
+    """
+    import numpy as np
+
+    parts = x.reshape(len(x), 16, 16)
+    scale = _best_about_zero(parts, levels)
+    top = np.take_along_axis(scale, abs(scale).argmax(1, keepdims=True), 1)[:, :, 0]
+    d = (top / -scales).astype("f4")
+    codes = np.rint(scale[:, :, 0] * _inverse(d)).clip(-scales, scales - 1).astype("i1")
+    step = (d.astype("f2").astype("f4") * codes)[:, :, None]
+    q = (np.rint(parts * _inverse(step)).clip(-levels, levels - 1) + levels).astype("u1")
+    return d, codes, q.reshape(len(x), 256)
+
+
 @form("Q3_K")
 def _(x: Any) -> Any:
     import numpy as np
 
-    parts = x.reshape(len(x), 16, 16)
-    scale = _best_about_zero(parts, 4)
-    top = np.take_along_axis(scale, abs(scale).argmax(1, keepdims=True), 1)[:, :, 0]
-    d = (top / -32).astype("f4")
-    codes = np.rint(scale[:, :, 0] * _inverse(d)).clip(-32, 31).astype("i1")
-    step = (d.astype("f2").astype("f4") * codes)[:, :, None]
-    q = (np.rint(parts * _inverse(step)).clip(-4, 3) + 4).astype("u1").reshape(len(x), 256)
+    d, codes, q = _signed_parts(x, 32, 4)
     six = (codes + 32).view("u1")
     packed = _join(
         (six[:, :8] & 15) | (six[:, 8:] & 15) << 4,
@@ -289,15 +301,9 @@ def _(x: Any) -> Any:
 
 @form("Q6_K")
 def _(x: Any) -> Any:
-    import numpy as np
 
-    parts = x.reshape(len(x), 16, 16)
-    scale = _best_about_zero(parts, 32)
-    top = np.take_along_axis(scale, abs(scale).argmax(1, keepdims=True), 1)[:, :, 0]
-    d = (top / -128).astype("f4")
-    codes = np.rint(scale[:, :, 0] * _inverse(d)).clip(-128, 127).astype("i1")
-    step = (d.astype("f2").astype("f4") * codes)[:, :, None]
-    q = (np.rint(parts * _inverse(step)).clip(-32, 31) + 32).astype("u1").reshape(len(x), 2, 4, 32)
+    d, codes, q = _signed_parts(x, 128, 32)
+    q = q.reshape(len(x), 2, 4, 32)
     low = (q[:, :, :2] & 15) | (q[:, :, 2:] & 15) << 4
     high = q >> 4
     high = high[:, :, 0] | high[:, :, 1] << 2 | high[:, :, 2] << 4 | high[:, :, 3] << 6

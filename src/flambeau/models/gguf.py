@@ -102,17 +102,17 @@ def _check_sizes(config: Config, shapes: Mapping[str, tuple[int, ...]]) -> None:
 
     layers = {name.split(".")[1] for name in shapes if name.startswith("blk.")}
     features = config.get("head_dim") or 1
+    # a file whose layers all have experts names the size of dense layers, of which it has no tensor
+    has_dense = most(".ffn_up.weight") or not most("_exps.")
     rows = [
         ("hidden_size n_embd", 1, shapes["token_embd.weight"][1]),
         ("num_hidden_layers n_layer", 1, len(layers)),
-        ("intermediate_size n_inner moe_intermediate_size shared_expert_intermediate_size", 1, most(".ffn_")),
-        ("num_experts", 1, most(".ffn_")),
+        ("intermediate_size n_inner" if has_dense else "", 1, most(".ffn_")),
+        ("moe_intermediate_size shared_expert_intermediate_size num_experts", 1, most(".ffn_")),
         ("num_attention_heads n_head num_key_value_heads", features, most(".attn_")),
     ]
     for names, each, largest in rows:
         for name in names.split():
-            if name == "intermediate_size" and not any(".ffn_up.weight" in other for other in shapes):
-                continue  # of the dense layers, of which this file has none: all are experts
             value = config.get(name)
             if isinstance(value, int) and value * each > largest:
                 sizes = f"{name} is {value:,}, which its tensors do not have"

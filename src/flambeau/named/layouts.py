@@ -102,11 +102,11 @@ def normalise(name: str, function: Function, call: str, args: Args, kw: Keywords
     places(x, dims, call)
     rest = [n for n in x.names if n not in dims]
     shape = tuple(x.sizes[n] for n in dims)
-    given = [ordered(v, dims) if hasattr(v, "names") else v for v in args[2:]]
+    others = [ordered(v, dims) if hasattr(v, "names") else v for v in args[2:]]
     words = {
         k: ordered(v, dims) if hasattr(v, "names") else v for k, v in kw.items() if k != "normalized_shape"
     }
-    t = run(function, call, [ordered(x, [*rest, *dims]), shape, *given], words)
+    t = run(function, call, [ordered(x, [*rest, *dims]), shape, *others], words)
     return named(t, [*rest, *dims]).order(*x.names)
 
 
@@ -158,11 +158,11 @@ def spatial(name: str, function: Function, call: str, args: Args, kw: Keywords) 
         space,
         x.sizes,
     )
-    given = [layout.laid(v) if v is x else _weight(v, x, layout) for v in args]
+    operands = [layout.laid(v) if v is x else _weight(v, x, layout) for v in args]
     words = {k: _weight(v, x, layout) for k, v in words.items()}
     alone = takes_channel and not layout.others and not name.startswith("conv")
-    given[0] = given[0].unsqueeze(0) if alone else given[0]
-    result = run(function, call, given, words)
+    operands[0] = operands[0].unsqueeze(0) if alone else operands[0]
+    result = run(function, call, operands, words)
     return _each(result, lambda t: layout.named(t.squeeze(0) if alone else t, x.names))
 
 
@@ -192,9 +192,9 @@ def class_loss(name: str, function: Function, call: str, args: Args, kw: Keyword
         raise ValueError(f"{call}: the target needs the dims {has or 'of none'}: name them")
     own = order if dim in target.names else rest
     union([x, target], call)
-    given = [v.tensor if hasattr(v, "names") else v for v in args[2:]]
+    others = [v.tensor if hasattr(v, "names") else v for v in args[2:]]
     words = {k: v.tensor if hasattr(v, "names") else v for k, v in words.items()}
-    t = run(function, call, [ordered(x, order), ordered(target, own), *given], words)
+    t = run(function, call, [ordered(x, order), ordered(target, own), *others], words)
     return named(t, rest if t.ndim else ())
 
 

@@ -65,7 +65,8 @@ class GymnasiumEnvironment(Environment):
             shape = self.envs.single_action_space.shape
             chosen = np.clip(chosen.T, low, high).reshape(self.n, *shape)
         observation, reward, terminated, truncated, info = self.envs.step(chosen)
-        seen, after = self._flat(observation), self._flat(observation)
+        seen = self._flat(observation)
+        after = seen.copy()
         ended = terminated | truncated
         for k in np.flatnonzero(ended):
             after[k] = self._flat(np.asarray(info["final_obs"][k])[None])[0]

@@ -60,9 +60,9 @@ def _suppress(
     if n == 0:
         return Tensor.full((size or 0,), -1, dtype=dt.int64, device=boxes.device)
     order = scores.detach().sort(descending=True, stable=True).indices
-    given = [boxes.detach().float()[order]]
-    given += [] if idxs is None else [idxs.to(dt.int32)[order]]
-    bits = SUPPRESS(*given, threshold=float(threshold))
+    inputs = [boxes.detach().float()[order]]
+    inputs += [] if idxs is None else [idxs.to(dt.int32)[order]]
+    bits = SUPPRESS(*inputs, threshold=float(threshold))
     place = arange(n, device=boxes.device, dtype=dt.int32)
     is_kept = (bits.to(dt.int32)[place // 32] >> (place % 32)) & 1
     if size is None:

@@ -97,8 +97,8 @@ def get_rotation_matrix2d(center: Tensor, angle: Tensor, scale: Tensor) -> Tenso
     """
     if center.ndim != 2 or center.shape[1] != 2 or scale.shape[1:] != (2,) or angle.ndim != 1:
         rule = "center and scale are [n, 2], angle is [n]: pass such tensors"
-        given = ", ".join(map(describe, (center, angle, scale)))
-        raise ValueError(f"get_rotation_matrix2d({given}): {rule}")
+        arguments = ", ".join(map(describe, (center, angle, scale)))
+        raise ValueError(f"get_rotation_matrix2d({arguments}): {rule}")
     turn = angle * (pi / 180)
     a, b = scale[:, 0] * turn.cos(), scale[:, 1] * turn.sin()
     c, d = scale[:, 0] * turn.sin(), scale[:, 1] * turn.cos()
