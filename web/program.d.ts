@@ -78,9 +78,12 @@ export interface Program {
   readonly executor: Executor;
   readonly adapter: string;
   readonly batch: readonly [least: number, most: number];
+  /** The batch sizes that it takes. */
+  readonly batches: readonly number[];
   readonly inputs: readonly { name: string & keyof Inputs; dtype: DType; shape: readonly (number | "N")[] }[];
   readonly outputs: readonly { name: string; dtype: DType }[];
-  run<O extends Output = "typed">(inputs: Inputs, options?: { output?: O }): Promise<Outputs<O>>;
+  /** only: the names of the results that are wanted; others are not read. */
+  run<O extends Output = "typed">(inputs: Inputs, options?: { output?: O; only?: readonly string[] }): Promise<Outputs<O>>;
   /** Compile and allocate for a batch size ahead of its first run. */
   prepare(batch?: number): Promise<void>;
   /** Set the state, which stays on the GPU from run to run, to its first values. */

@@ -16,7 +16,7 @@ import {
 
 export { ExecutorError, open };
 
-const FORMAT = "flambeau-program", VERSION = 4;
+const FORMAT = "flambeau-program", VERSION = 5;
 const HERE = { // each in full: so bundlers see what they must take along
   "program.txt": new URL("./program.txt", import.meta.url),
   "kernels.wgsl": new URL("./kernels.wgsl", import.meta.url),
@@ -257,6 +257,7 @@ class Program {
     this.owns = owns;
     this.disposed = false;
     this.plans = program.plans[executor.software ? "software" : "gpu"];
+    this.batches = this.plans.plan_of.flatMap((plan, i) => (plan === null ? [] : program.batch[0] + i)); // the sizes that it takes
     this.pipelines = new Map(); // kernel -> number of its pipeline
     this.ready = new Map(); // batch size -> Ready
     this.seed(0);
@@ -334,19 +335,20 @@ class Program {
   // --- running ---
 
   /**
-   * What the program makes of its inputs; output: as "typed" arrays, each as a plain "array", or on the "gpu".
+   * What the program makes of its inputs; output: as "typed" arrays, each as a plain "array", or on the "gpu"; only: the
+   * names of the results that are wanted, all without it.
    * values.js knows all but typed arrays: who gives and asks for those alone does not load it.
    */
-  async run(inputs, { output = "typed" } = {}) {
+  async run(inputs, { output = "typed", only = this.outputs.map(({ name }) => name) } = {}) {
     try {
       this.check();
       const isArray = (value, i) => (value?.data ?? value) instanceof ARRAYS[this.inputs[i].dtype], values = this.values(inputs);
-      if (output === "typed" && values.every(isArray)) return this.result(await this.read(...this.given(values)));
+      if (output === "typed" && values.every(isArray)) return this.result(await this.read(...this.given(values), only), only);
       const others = await import("./values.js").catch(({ message }) =>
         unloadable(`values.js can't be had (${message}): put it beside this module`));
       this.check();
       const all = values.map((value, i) => (isArray(value, i) ? value : others.converted(this.inputs[i], value, ARRAYS)));
-      return this.result(await others.results(this, output, ...this.given(all)));
+      return this.result(await others.results(this, output, ...this.given(all), only), only);
     } catch (error) {
       throw told(error);
     }
@@ -371,17 +373,18 @@ class Program {
   }
 
   /**
-   * Run, and read the results.
+   * Run, and read the results of these names.
    * @param {number} n
    * @param {any[]} given
+   * @param {string[]} only
    */
-  async read(n, given) {
-    const ready = this.readyFor(n), noted = this.submit(ready, given);
-    const bytes = await this.executor.read(Uint32Array.of(...ready.reads, ...noted));
+  async read(n, given, only) {
+    const ready = this.readyFor(n), wanted = ready.wanted(only), noted = this.submit(ready, given);
+    const bytes = await this.executor.read(Uint32Array.of(...wanted.flatMap(({ handle, bytes }) => [handle, bytes]), ...noted));
     this.checkFaults(bytes, noted);
     let at = 0;
-    return ready.outputs.map(({ shape, bytes: length }, i) => {
-      const { dtype } = this.outputs[i], data = elements(dtype, bytes, at, product(shape));
+    return wanted.map(({ dtype, shape, bytes: length }) => {
+      const data = elements(dtype, bytes, at, product(shape));
       at += whole(length);
       return { data, shape, dtype };
     });
@@ -494,15 +497,16 @@ class Program {
 
   inRange(n) {
     const [low, high] = this.batch;
-    if (Number.isInteger(n) && n >= low && n <= high) return n;
+    if (this.batches.includes(n)) return n;
+    if (n > low && n < high) refuse(`run: a batch of ${n}, and the program was saved for ${this.batches.join(", ")}: split it`);
     const advice = n > high ? `split it, or export again with max_batch=${n}` : "it takes at least 1";
     refuse(`run: a batch of ${n}, and the program was saved for ${low} to ${high}: ${advice}`);
   }
 
-  result(values) {
+  result(values, names) {
     if (this.program.result === "tensor") return values[0];
     if (this.program.result === "list") return values;
-    return Object.fromEntries(values.map((value, i) => [this.outputs[i].name, value]));
+    return Object.fromEntries(values.map((value, i) => [names[i], value]));
   }
 }
 
@@ -549,11 +553,16 @@ class Ready {
     });
     const words = this.commands(program, plan, n, values);
     this.outputs = plan.outputs.map(({ value, shape }, i) => {
-      const sizes = shape.map((e) => valueOf(e, n));
-      return { handle: values.get(value), shape: sizes, bytes: bytesOf(program.outputs[i].dtype, product(sizes)) };
+      const sizes = shape.map((e) => valueOf(e, n)), { name, dtype } = program.outputs[i];
+      return { name, dtype, handle: values.get(value), shape: sizes, bytes: bytesOf(dtype, product(sizes)) };
     });
-    this.reads = Uint32Array.from(this.outputs.flatMap(({ handle, bytes }) => [handle, bytes]));
     this.prepared = executor.prepare(words);
+  }
+
+  /** The results of these names. */
+  wanted(names) {
+    const has = this.outputs.map(({ name }) => name).join(", ");
+    return names.map((name) => this.outputs.find((output) => output.name === name) ?? refuse(`run: no result '${name}': it has ${has}`));
   }
 
   alloc(program, bytes) {

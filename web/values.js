@@ -101,10 +101,10 @@ function brains(floats) {
 }
 
 /** The results of a run as `output` has it. */
-export async function results(program, output, n, given) {
-  if (output === "gpu") return kept(program, n, given);
+export async function results(program, output, n, given, only) {
+  if (output === "gpu") return kept(program, n, given, only);
   if (output !== "typed" && output !== "array") fail(`output is ${quoted(output)}: give "typed", "array" or "gpu"`);
-  const made = await program.read(n, given);
+  const made = await program.read(n, given, only);
   return output === "typed" ? made : made.map((value) => ({ ...value, data: nested(value) }));
 }
 
@@ -141,10 +141,10 @@ function buffered({ name, dtype }, { data, shape }, arrays) {
 }
 
 /** Run, and copy the results to buffers that are the caller's from then on. */
-async function kept(program, n, given) {
-  const { executor } = program, ready = program.readyFor(n), noted = program.submit(ready, given);
-  const handles = ready.outputs.map(({ bytes }) => executor.alloc(Math.max(whole(bytes), 4), STORAGE));
-  const copies = ready.outputs.map(({ handle, bytes }, i) => (bytes ? [COPY, handle, handles[i], whole(bytes)] : []));
+async function kept(program, n, given, only) {
+  const { executor } = program, ready = program.readyFor(n), wanted = ready.wanted(only), noted = program.submit(ready, given);
+  const handles = wanted.map(({ bytes }) => executor.alloc(Math.max(whole(bytes), 4), STORAGE));
+  const copies = wanted.map(({ handle, bytes }, i) => (bytes ? [COPY, handle, handles[i], whole(bytes)] : []));
   executor.submit(Uint32Array.from(copies.flat()));
   try {
     const asked = handles.flatMap((handle) => [handle, 0]); // nothing, but whether it is good
@@ -156,7 +156,7 @@ async function kept(program, n, given) {
   return handles.map((handle, i) => {
     const data = executor.buffers.get(handle);
     executor.disown(handle);
-    return { data, shape: ready.outputs[i].shape, dtype: program.outputs[i].dtype };
+    return { data, shape: wanted[i].shape, dtype: wanted[i].dtype };
   });
 }
 

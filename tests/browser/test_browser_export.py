@@ -110,7 +110,7 @@ def folder(tmp_path_factory, gpu):
         fb.save_program(model(), inputs, made / name, max_batch=20, target="web")
     table, places = fb.arange(10.0).reshape(5, 2), fb.tensor([7, 1])
     fb.save_program(*counting(), made / "counting", max_batch=4, target="web", state=STATE)
-    fb.models.save_decoder(decoder(), made / "decoder", context=96, chunk=2, target="web")
+    fb.models.save_decoder(decoder(), made / "decoder", context=96, chunk=2, sample=True, target="web")
     spoilt = lambda x: x @ table.index_select(0, places).softmax(0)  # noqa: E731
     fb.save_program(spoilt, {"x": "f32[N, 2]"}, made / "spoilt", max_batch=3, target="web")
     (made / "page.html").write_text("<!doctype html><title>plain</title>")
@@ -232,6 +232,33 @@ WRITES = """async (prompt) => {
     while (tokens.push(token.data[0]) < 64) ({ token } = await model.run({ tokens: token.data }));
     return tokens;
 }"""
+
+
+def test_some_of_the_results(plain):
+    """Only these are read; a wrong name is said, and so is a batch size that was not saved."""
+    told = plain.evaluate("""async () => {
+        const { load } = await import("/decoder/index.js"), model = await load();
+        const tokens = Int32Array.of(5, 9), { token } = await model.run({ tokens }), said = [];
+        const only = ["token"];
+        model.reset();
+        const typed = await model.run({ tokens }, { only });
+        model.reset();
+        const kept = await model.run({ tokens }, { only: ["logits"], output: "gpu" });
+        const draw = await load("/decoder/draw/", { executor: model.executor }), { batches } = model;
+        const best = await draw.run({
+            ...kept, temperature: Float32Array.of(0), top_k: Int32Array.of(0), top_p: Float32Array.of(1),
+        });
+        said.push(best.token.data[0] - token.data[0]);
+        for (const wrong of [{ only: ["tokens"] }, { only: ["token"], output: "x" }])
+            await model.run({ tokens }, wrong).catch((error) => said.push(`${error.name}: ${error.message}`));
+        model.dispose();
+        return [Object.keys(typed), typed.token.data[0] - token.data[0], Object.keys(kept), batches, said];
+    }""")
+    assert told == [["token"], 0, ["logits"], [1, 2], [
+        0,
+        "InputError: run: no result 'tokens': it has token, logits",
+        'InputError: run: output is "x": give "typed", "array" or "gpu"',
+    ]]  # fmt: skip
 
 
 def test_a_language_model_writes_the_desktops_tokens(plain):
@@ -430,8 +457,8 @@ DAMAGE = {
         " again",
     ),
     "version": (
-        change("program.txt", lambda t: t.replace('"version": 4', '"version": 5')),
-        "program.txt is of version 5 of the format, and this module reads 4: export the program again, with"
+        change("program.txt", lambda t: t.replace('"version": 5', '"version": 6')),
+        "program.txt is of version 6 of the format, and this module reads 5: export the program again, with"
         " its module",
     ),
     "kernels of another": (
@@ -456,7 +483,8 @@ DAMAGE = {
     ),
     "a plan": (
         change("program.txt", lambda t: t.replace('"plan_of"', '"plans_of"')),
-        "program.txt is damaged (Cannot read properties of undefined (reading '0')): save the program again",
+        "program.txt is damaged (Cannot read properties of undefined (reading 'flatMap')): save the program"
+        " again",
     ),
     "weights of another": (
         lambda f: fb.save({"project.weight": fb.zeros(3)}, f / "weights.safetensors"),
@@ -518,8 +546,12 @@ def test_a_lost_gpu_is_told_and_loading_again_helps(browser, home):
 
 def test_the_module_is_small_and_typed(folder):
     size = sum((folder / "digits" / name).stat().st_size for name in ("index.js", "executor.js"))
-    # 300 bytes of them fill new buffers before a write to a part, for Dawn on NVIDIA; 1,700 keep state
-    assert size < 36_500
+    # 300 bytes of them fill new buffers before a write to a part, for Dawn on NVIDIA; 1,700 keep state; 500
+    # read some of the results, and tell the batch sizes that were saved
+    assert size < 37_000
+    texts = "".join((ROOT / "docs" / name).read_text("utf-8") for name in ("export.md", "tutorial.md"))
+    for kilobytes in re.findall(r"module of about (\d+) kB", texts):
+        assert int(kilobytes) == round(size / 1000), kilobytes
     assert (folder / "digits" / "values.js").stat().st_size < 9_500  # for what is no typed array
     assert "timestamps(" not in (folder / "digits" / "executor.js").read_text()
     types = (folder / "attention" / "index.d.ts").read_text()

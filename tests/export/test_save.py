@@ -201,6 +201,22 @@ def test_a_shape_without_n_is_fixed(tmp_path):
 
 
 @pytest.mark.share(5)
+def test_only_some_batch_sizes(tmp_path):
+    model = nn.Linear(4, 3)
+    out = fb.save_program(model, "f32[N, 4]", tmp_path / "p", batches=[16, 2, 5])
+    program = fb.load_program(out)
+    assert (program.batch, program.batches) == ((2, 16), [2, 5, 16])
+    for n in (2, 5, 16):
+        x = fb.rand(n, 4)
+        np.testing.assert_array_equal(program(x).numpy(), model(x).numpy())
+    with pytest.raises(ValueError) as e:
+        program(fb.ones(3, 4))
+    assert str(e.value).endswith("a batch of 3, and the program was saved for 2, 5, 16: split it")
+    for batches in ([], [0], [2.5]):
+        told = refused(model, "f32[N, 4]", tmp_path / "p", batches=batches)
+        assert told == f"save_program: batches={batches!r}: pass a list of batch sizes, each 1 or more"
+
+
 def test_a_folder_has_the_kernels_of_both_classes_of_adapters(saved, monkeypatch, gpu):
     model, inputs, folder, _ = saved("cnn")
     plans = json.loads((folder / "program.txt").read_text())["plans"]
@@ -478,8 +494,8 @@ DAMAGE = {
         "program.txt is not a saved program: pass a folder written by save_program",
     ),
     "version": (
-        change(lambda t: t.replace('"version": 4', '"version": 9')),
-        "program.txt has format version 9, and this flambeau reads version 4: save the program again"
+        change(lambda t: t.replace('"version": 5', '"version": 9')),
+        "program.txt has format version 9, and this flambeau reads version 5: save the program again"
         " with this"
         " flambeau, or load it with the version that saved it",
     ),

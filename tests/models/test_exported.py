@@ -7,7 +7,7 @@ from helpers.networks import filled
 
 import flambeau as fb
 from flambeau import models
-from flambeau.models.exported import limit_to
+from flambeau.models.exported import _lengths, limit_to
 from flambeau.models.opened import open_model
 from flambeau.models.sampling import Numbers, Sampling, limit, rule_of
 
@@ -23,13 +23,13 @@ def on_gpu(gpu):
     return gpu
 
 
-def written(program, prompt, count, chunk, *options):
+def written(program, prompt, count, chunk, token=lambda result: result["token"]):
     """The tokens that a program writes after a prompt, which it takes in chunks."""
     for at in range(0, len(prompt), chunk):
-        result = program(np.array([prompt[at : at + chunk]], "i4"), *options)
-    tokens = [result["token"].item()]
+        result = program(np.array([prompt[at : at + chunk]], "i4"))
+    tokens = [token(result).item()]
     while len(tokens) < count:
-        tokens.append(program(np.array([tokens[-1:]], "i4"), *options)["token"].item())
+        tokens.append(token(program(np.array([tokens[-1:]], "i4"))).item())
     return tokens
 
 
@@ -67,20 +67,24 @@ def test_quantised_weights_stay_quantised(tmp_path):
 @pytest.mark.share(2)
 def test_a_saved_decoder_draws(tmp_path, on_gpu):
     model = filled(models.LlamaForCausalLM(SIZES | {"num_hidden_layers": 1})).to(on_gpu)
-    program = fb.load_program(models.save_decoder(model, tmp_path / "p", context=64, chunk=1, sample=True))
+    out = models.save_decoder(model, tmp_path / "p", context=64, chunk=1, sample=True)
+    program, draw = fb.load_program(out), fb.load_program(out / "draw")
     best = generated(model, PROMPT, 6)
 
     def options(temperature, top_k, top_p):
-        return np.array([temperature], "f4"), np.array([top_k], "i4"), np.array([top_p], "f4")
+        rest = np.array([temperature], "f4"), np.array([top_k], "i4"), np.array([top_p], "f4")
+        return lambda result: draw(result["logits"], *rest)["token"]
 
     for given in (options(0, 0, 1), options(2, 1, 1), options(2, 0, 1e-6)):
         program.reset()
-        assert written(program, PROMPT, 6, 1, *given) == best
+        assert written(program, PROMPT, 6, 1, given) == best
+    models.save_decoder(model, out, context=64, chunk=1)  # without an old program that draws
+    assert not (out / "draw").exists()
     drawn = []
     for seed in (1, 1, 2):
         program.reset()
         fb.manual_seed(seed)
-        drawn.append(written(program, PROMPT[:3], 8, 1, *options(5, 0, 1)))
+        drawn.append(written(program, PROMPT[:3], 8, 1, options(5, 0, 1)))
     assert drawn[0] == drawn[1] != drawn[2]
 
 
@@ -95,6 +99,10 @@ def test_limits_of_a_draw_are_those_of_generate():
         np.testing.assert_array_equal(found, wanted, f"top_k {k}, top_p {p}")
 
 
+def test_few_numbers_of_tokens_are_planned():
+    assert [_lengths(n) for n in (1, 2, 4, 10, 64)] == [[1], [1, 2], [1, 4], [1, 4, 10], [1, 4, 16, 64]]
+
+
 def test_wrong_arguments_are_said(tmp_path):
     model = models.LlamaForCausalLM(SIZES)
     with pytest.raises(TypeError) as e:
@@ -102,7 +110,7 @@ def test_wrong_arguments_are_said(tmp_path):
     assert str(e.value).startswith("save_decoder(Linear")
     assert str(e.value).endswith("): it writes no texts: pass a decoder such as LlamaForCausalLM")
     for given in ({"context": 0}, {"chunk": 2.5}):
-        (name, value), = given.items()
+        ((name, value),) = given.items()
         with pytest.raises(ValueError) as e:
             models.save_decoder(model, tmp_path / "p", **given)
         assert str(e.value) == f"save_decoder({name}={value!r}): pass a number of tokens, 1 or more"

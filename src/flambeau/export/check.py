@@ -106,6 +106,12 @@ def start(value: Any, place: str) -> None:
         require(value[0] == "w", place, "weight")
 
 
+def plan_number(value: Any, place: str) -> None:
+    """Check the number of a plan; None for a batch size that was not saved."""
+    if value is not None:
+        count(value, place)
+
+
 STEPS = every(
     check_object(
         kernel=count,
@@ -116,7 +122,7 @@ STEPS = every(
     )
 )
 PLANS = check_object(
-    plan_of=every(count, 1),
+    plan_of=every(plan_number, 1),
     plans=every(
         check_object(
             temporaries=every(expression),
@@ -155,7 +161,9 @@ def check(program: dict[str, Any]) -> None:
     for kind, plans in program["plans"].items():
         place = f"plans.{kind}"
         require(len(plans["plan_of"]) == high - low + 1, f"{place}.plan_of", "plan for each batch size")
-        require(max(plans["plan_of"]) < len(plans["plans"]), f"{place}.plan_of", "list of its plans")
+        used = [number for number in plans["plan_of"] if number is not None]
+        is_whole = None not in (plans["plan_of"][0], plans["plan_of"][-1])
+        require(is_whole and max(used) < len(plans["plans"]), f"{place}.plan_of", "list of its plans")
         for i, plan in enumerate(plans["plans"]):
             _check_plan(program, plan, f"{place}.plans[{i}]", counts)
 

@@ -71,6 +71,8 @@ class SavedProgram:
         kernels = self._program["kernels"]
         expected = [(w["name"], SHORT[w["dtype"]], tuple(w["shape"])) for w in self._program["weights"]]
         self.plans = self._program["plans"]["software" if device.limits.software else "gpu"]
+        #: the batch sizes that calls may have
+        self.batches = [n for n, plan in enumerate(self.plans["plan_of"], self.batch[0]) if plan is not None]
         if len(texts) != len(kernels):
             problem = f"{PROGRAM} has {len(kernels)} kernels, {KERNELS} {len(texts)}"
             self._fail(f"{problem}: the files belong to different programs: save the program again")
@@ -243,6 +245,9 @@ class SavedProgram:
         if not low <= n <= high:
             advice = f"split it, or save again with max_batch={n}" if n else "it takes at least 1"
             raise ValueError(f"a batch of {n}, and the program was saved for {low} to {high}: {advice}")
+        if n not in self.batches:
+            saved = ", ".join(map(str, self.batches))
+            raise ValueError(f"a batch of {n}, and the program was saved for {saved}: split it")
         nodes = [t.node for t in tensors]
         run.realize_nodes(nodes)
         # Threads share the buffers of a batch size.

@@ -3,7 +3,7 @@
 import json
 import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from .structure import KINDS, Sketch, Structure, Weights, sketch, start_of
 from .trace import Graph, graph_of
 from .web_module import FILES, PROGRAM_FILES, add_module, check_arrays
 
-FORMAT, VERSION = "flambeau-program", 4
+FORMAT, VERSION = "flambeau-program", 5
 PROGRAM, KERNELS, WEIGHTS = PROGRAM_FILES
 MARK = "//~ kernel"  # the first line of each kernel in kernels.wgsl
 
@@ -37,6 +37,7 @@ def save_program(
     max_batch: int = 128,
     target: str | None = None,
     state: States | None = None,
+    batches: Sequence[int] | None = None,
 ) -> Path:
     """Save the computation of fn, a model or function, as a folder that load_program, or a web page, runs.
 
@@ -44,8 +45,9 @@ def save_program(
     or a dict by the arguments' names. N is the batch, 1 to max_batch; of a tensor it is the first dim.
     target: "web" adds an ES module that runs the program without Python. state: tensors that fn assigns to,
     such as a cache: by name, in a list, or a module's buffers; they stay on the device from call to call,
-    and begin with their present values. Modules are in eval mode. Returns the folder. FlambeauError if the
-    function reads values, or assigns to other tensors; TypeError for complex numbers with target "web".
+    and begin with their present values. batches: the only batch sizes that calls may have, in place of 1 to
+    max_batch. Modules are in eval mode. Returns the folder. FlambeauError if the function reads values, or
+    assigns to other tensors; TypeError for complex numbers with target "web".
     """
     if target not in (None, "web"):
         raise ValueError(f"save_program: target={target!r} is unknown: pass 'web', or None for Python only")
@@ -53,12 +55,13 @@ def save_program(
         raise ValueError(f"save_program: max_batch={max_batch!r}: pass the largest batch size, 1 or more")
     if not callable(fn):
         raise TypeError(f"save_program: {fn!r} is not callable: pass a model or a function of tensors")
-    specs, states = specs_of(fn, example_inputs, max_batch), states_of(state)
+    sizes = [*range(1, max_batch + 1)] if batches is None else _sizes(batches)
+    specs, states = specs_of(fn, example_inputs, sizes[-1]), states_of(state)
     out = Path(folder)
     if out.exists() and not (out / PROGRAM).is_file() and not is_replaceable(out):
         raise FlambeauError(f"save_program: {out} holds other files: name an empty or new folder")
-    last = max_batch if any("N" in s.shape for s in specs) else 1
-    program, kernels, weights = _describe(fn, specs, list(range(1, last + 1)), states)
+    sizes = sizes if any("N" in s.shape for s in specs) else [1]
+    program, kernels, weights = _describe(fn, specs, sizes, states)
     if target == "web":
         check_arrays(program)
     out.mkdir(parents=True, exist_ok=True)
@@ -70,6 +73,14 @@ def save_program(
         add_module(out, program)
     write_bytes(out / PROGRAM, lines_of(program).encode())
     return out
+
+
+def _sizes(batches: Sequence[int]) -> list[int]:
+    """Return the batch sizes of a list in order."""
+    sizes = sorted({*batches})
+    if not sizes or any(type(n) is not int or n < 1 for n in sizes):
+        raise ValueError(f"save_program: batches={batches!r}: pass a list of batch sizes, each 1 or more")
+    return sizes
 
 
 def is_replaceable(out: Path) -> bool:
@@ -159,7 +170,7 @@ def _plans(batches: list[int], sketches: list[Sketch], shaders: dict[Shader, int
     groups: dict[Structure, list[int]] = {}
     for i, s in enumerate(sketches):
         groups.setdefault(s.structure, []).append(i)
-    plan_of = [0] * len(batches)
+    plan_of: list[int | None] = [None] * (batches[-1] - batches[0] + 1)
     plans: list[dict[str, Any]] = []
     for number, (structure, members) in enumerate(groups.items()):
         # A column has the values of one number at all batch sizes of the group.
@@ -170,7 +181,7 @@ def _plans(batches: list[int], sketches: list[Sketch], shaders: dict[Shader, int
         expressions = iter([numbers.get(c) or numbers.setdefault(c, fit(at, list(c))) for c in columns])
         plans.append(_plan(structure, expressions, shaders))
         for i in members:
-            plan_of[i] = number
+            plan_of[batches[i] - batches[0]] = number
     return {"plan_of": plan_of, "plans": plans}
 
 

@@ -1,16 +1,20 @@
-"""Saves a language model as a program that writes texts without Python: a step, with its cache as state."""
+"""Saves a language model as a program that writes texts without Python: a step, with its cache as state, and
+a small program that draws tokens."""
 
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
 from ..core.node import describe
 from ..export import save_program
+from ..export.save import PROGRAM
 from ..nn.module import Module
 from ..tensor import Tensor
-from .sampling import top_p_of
 
 CONTEXT, CHUNK = 1024, 16  # positions of the cache; tokens of a prompt that a call takes at most
+GROWTH = 4  # of the numbers of tokens that a call takes: planning one takes seconds for a large model
+DRAW = "draw"  # the folder of the program that draws tokens
 COLD = 1e-3  # the least temperature of a draw
 
 
@@ -24,15 +28,16 @@ def save_decoder(
 ) -> Path:
     """Save a decoder as a program that takes the next tokens of a text and returns the one after them.
 
-    The program's input is `tokens`, int32 [1, N] with N from 1 to chunk; its results are `token`, int32
-    [1, 1], and `logits`, float32 [1, vocabulary]. Its state is the cache: `reset` begins another text.
-    Weights stay quantised if they are.
+    The program's input is `tokens`, int32 [1, N] with N of 1, 4, 16 and so on, and chunk; its results are
+    `token`, int32 [1, 1], the most likely one, and `logits`, float32 [1, vocabulary]. Its state is the cache:
+    `reset` begins another text. Weights stay quantised if they are.
 
     model: a network with hidden, head and new_past, such as LlamaForCausalLM. folder: new, empty, or from an
     earlier call. context: the most tokens of a text; more are lost. chunk: the most tokens of a call. sample:
-    add the inputs `temperature`, `top_k` and `top_p` (float32, int32 and float32 [1]): the token is drawn as
-    `generate` draws, and is the most likely one at temperature 0. target: as of save_program. Returns the
-    folder. Raises TypeError if the model is not such a network, ValueError for a context or chunk below 1.
+    save a second program in the folder `draw`: of `logits`, `temperature`, `top_k` and `top_p` (float32,
+    int32 and float32 [1]) it draws a token, int32 [1, 1], as `generate` draws; at temperature 0 it is the
+    most likely one. target: as of save_program. Returns the folder. Raises TypeError if the model is not such
+    a network, ValueError for a context or chunk below 1.
     """
     if not hasattr(model, "new_past") or hasattr(model, "read"):
         rule = "it writes no texts: pass a decoder such as LlamaForCausalLM"
@@ -41,10 +46,24 @@ def save_decoder(
         if type(value) is not int or value < 1:
             raise ValueError(f"save_decoder({name}={value!r}): pass a number of tokens, 1 or more")
     step = _SavedStep(model, min(chunk, context), context)
-    inputs: dict[str, Any] = {"tokens": "i32[1, N]"}
+    out, draw = Path(folder), Path(folder) / DRAW
+    if (draw / PROGRAM).is_file():  # of an earlier call
+        shutil.rmtree(draw)
+    batches = _lengths(step.chunk)
+    save_program(step, {"tokens": "i32[1, N]"}, out, target=target, state=step.past, batches=batches)
     if sample:
-        inputs |= {"temperature": "f32[1]", "top_k": "i32[1]", "top_p": "f32[1]"}
-    return save_program(step, inputs, folder, step.chunk, target, step.past)
+        vocabulary = model.config.vocab_size  # type: ignore[union-attr]
+        options = {"temperature": "f32[1]", "top_k": "i32[1]", "top_p": "f32[1]"}
+        save_program(draw_token, {"logits": f"f32[1, {vocabulary}]", **options}, draw)
+    return out
+
+
+def _lengths(chunk: int) -> list[int]:
+    """Return the numbers of tokens that a call takes."""
+    lengths = [1]
+    while lengths[-1] * GROWTH < chunk:
+        lengths.append(lengths[-1] * GROWTH)
+    return sorted({*lengths, chunk})
 
 
 class _SavedStep:
@@ -56,27 +75,19 @@ class _SavedStep:
         self.modules, self.eval = model.modules, model.eval
         self.named_parameters, self.named_buffers = model.named_parameters, model.named_buffers
 
-    def __call__(self, tokens: Tensor, *options: Tensor) -> dict[str, Tensor]:
-        """Return the next token and its scores; options: temperature, top_k and top_p."""
-        return self.draw(tokens, *options) if options else self.next(tokens)
-
-    def _scores(self, tokens: Tensor) -> Tensor:
-        """Append tokens, and return the scores of the next one. [1, n] -> [1, vocabulary]"""
+    def __call__(self, tokens: Tensor) -> dict[str, Tensor]:
+        """Append tokens; return the most likely next one and the scores of all. [1, n] -> [1, 1] and
+        [1, vocabulary]"""
         x = self.model.hidden(tokens, self.past)[:, -1:]
-        return self.model.head(x)[:, 0].float()
-
-    def next(self, tokens: Tensor) -> dict[str, Tensor]:
-        """Return the most likely next token."""
-        logits = self._scores(tokens)
+        logits = self.model.head(x)[:, 0].float()
         return {"token": logits.argmax(-1, keepdim=True).int(), "logits": logits}
 
-    def draw(self, tokens: Tensor, temperature: Tensor, top_k: Tensor, top_p: Tensor) -> dict[str, Tensor]:
-        """Return a drawn token, the most likely one at temperature 0."""
-        logits = self._scores(tokens)
-        best = logits.argmax(-1, keepdim=True)
-        limited = limit_to(logits / temperature.clamp(min=COLD), top_k, top_p)
-        drawn = limited.softmax(-1).multinomial(1)
-        return {"token": (temperature > 0).where(drawn, best).int(), "logits": logits}
+
+def draw_token(logits: Tensor, temperature: Tensor, top_k: Tensor, top_p: Tensor) -> dict[str, Tensor]:
+    """Return a drawn token, the most likely one at temperature 0. [1, n], [1], [1], [1] -> [1, 1]"""
+    limited = limit_to(logits / temperature.clamp(min=COLD), top_k, top_p)
+    drawn = limited.softmax(-1).multinomial(1)
+    return {"token": (temperature > 0).where(drawn, logits.argmax(-1, keepdim=True)).int()}
 
 
 def limit_to(logits: Tensor, top_k: Tensor, top_p: Tensor) -> Tensor:
@@ -86,4 +97,8 @@ def limit_to(logits: Tensor, top_k: Tensor, top_p: Tensor) -> Tensor:
     best = logits.sort(-1, descending=True)[0]
     k = (top_k < 1).where(count, top_k).clamp(max=count)
     least = best.gather(-1, (k - 1).reshape(1, 1).long())
-    return top_p_of((logits >= least).where(logits, float("-inf")), top_p)
+    # top_p_of on what is left, whose order is known
+    shares = (best >= least).where(best, float("-inf")).softmax(-1)
+    kept = shares.cumsum(-1) - shares < top_p
+    least = least.maximum(kept.where(best, float("inf")).amin(-1, keepdim=True))
+    return (logits >= least).where(logits, float("-inf"))
