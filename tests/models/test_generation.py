@@ -70,23 +70,47 @@ def test_a_second_text_compiles_and_allocates_nothing(gpu):
     assert fb.memory(gpu)["allocations"] == taken
 
 
-@pytest.mark.share(5)
-def test_a_short_prompt_is_taken_by_the_recorded_step(gpu, monkeypatch):
-    """Tokens, ends and draws as with a graph for the prompt; what is chosen inside the prompt counts not."""
-    monkeypatch.setattr(generation, "ONE_BY_ONE", 0)
-    model, texts = filled(models.LlamaForCausalLM(LLAMA)), []
+@pytest.mark.share(9)
+@pytest.mark.parametrize(
+    ("name", "most", "chunks", "options"),
+    [
+        ("gpt2", 32, (32,), {}),
+        ("llama", 1, (4, 2), {"do_sample": True, "seed": 3, "repetition_penalty": 1.7}),
+        ("mistral", 2, (3,), {"repetition_penalty": 1.7}),
+    ],
+)
+def test_a_recorded_step_processes_the_prompt(gpu, monkeypatch, name, most, chunks, options):
+    """Tokens, ends, penalties and draws as with a graph for the prompt, whether the step takes tokens, parts
+    that overlap or equal parts; tokens chosen inside the prompt are dropped."""
+    config = LLAMA if name == "llama" else DECODERS[name][0]
+    model = filled(MAKE.get(name, models.LlamaForCausalLM)(config))
     end = int(models.generate(model, IDS, 2, attention_mask=MASK)[0, -1])
-    with planned_for(gpu, software=False, bundle_buffers=32):
-        decoder = models.Decoder(model.to(gpu))
-        for most in (0, 32):
-            monkeypatch.setattr(generation, "ONE_BY_ONE", most)
-            ended = decoder.generate(IDS, 5, attention_mask=MASK, eos_token_id=end).tolist()
-            drawn = decoder.generate(IDS, 5, attention_mask=MASK, do_sample=True, seed=3).tolist()
-            texts.append((ended, drawn))
-            plans = counters.plans
-        decoder.generate(IDS[:, :5], 5, do_sample=True, attention_mask=MASK[:, :5], seed=3)
-    assert texts[0] == texts[1]
-    assert counters.plans == plans  # a prompt of another length needs no plan
+    model.to(gpu)
+
+    def write(decoder: models.Decoder, n: int) -> list[list[int]]:
+        ids, mask = IDS[:, :n], MASK[:, :n]
+        return decoder.generate(ids, 5, attention_mask=mask, eos_token_id=end, **options).tolist()
+
+    wanted = [write(models.Decoder(model), n) for n in (9, 6)]
+    monkeypatch.setattr(generation, "ONE_BY_ONE", most)
+    monkeypatch.setattr(generation, "CHUNKS", chunks)
+    with planned_for(gpu, software=False):
+        decoder = models.Decoder(model)
+        texts = [write(decoder, 9)]
+        (step,) = decoder.steps.values()
+        recordings = len(step.replayed.programs)
+        texts.append(write(decoder, 6))
+    assert texts == wanted
+    assert len(step.replayed.programs) == recordings  # a prompt of another length records nothing
+
+
+def test_parts_of_a_prompt_cover_it():
+    for n in (*range(1, 70), 255, 256, 257, 300, 511, 512, 1000):
+        parts = generation._chunks(n)
+        assert parts[0].start == 0 and parts[-1].stop == n
+        assert all(a.stop == b.start for a, b in pairwise(parts[:-1]))
+        assert len(parts) == 1 or parts[-2].start < parts[-1].start <= parts[-2].stop
+        assert len({part.stop - part.start for part in parts}) == 1
 
 
 def test_rows_of_several_lengths_are_as_alone(gpt2):

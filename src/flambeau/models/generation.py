@@ -53,6 +53,9 @@ KEPT = 2  # caches that a decoder keeps
 # The longest prompt that the recorded step processes token by token on a GPU: building a prompt's own graph
 # takes the host as long as 30 replays, and planning and compiling the first one as long as 1,000.
 ONE_BY_ONE = 32
+# The tokens of a longer prompt that a recorded step processes at once on a GPU: the largest number that the
+# prompt has. Every length of a prompt shares these recordings.
+CHUNKS = (256, ONE_BY_ONE)
 NEW = 20  # new tokens, by default
 CONFIG = "config"  # instead of a token: use the one in the model's files
 
@@ -92,16 +95,18 @@ class Step:
             self._remember(ids)
         if processors:
             return self.next_by(processors, ids, rule, n, mask)
-        if n > ONE_BY_ONE or device.kind == "cpu" or device.limits.software:
+        if device.kind == "cpu" or device.limits.software:
             return self.next(ids, tuple(rule), mask)
-        *columns, last = (tensor(c, device=device) for c in np.split(ids.numpy(), n, 1))
-        for column in columns:
-            self.replayed(column, tuple(rule), mask)
-        if columns:  # choices inside the prompt end no row, and their draws are not counted
+        tokens, (*chunks, last) = ids.numpy(), _chunks(n)
+        for chunk in chunks:
+            self.replayed(tensor(tokens[:, chunk], device=device), tuple(rule), mask)
+        if chunks:  # choices inside the prompt end no row, and their draws are not counted
             self._reset(self.seed)
             if self.history is not None:
                 self.history.begin(ids)
-        return self.replayed(last, tuple(rule), mask)
+            if last.start < chunks[-1].stop:
+                self.past.rewind(last.start)
+        return self.replayed(tensor(tokens[:, last], device=device), tuple(rule), mask)
 
     def _remember(self, ids: Tensor) -> None:
         """Begin the history with a prompt."""
@@ -168,6 +173,14 @@ class Step:
         if not rule.draws:
             return logits.argmax(-1, keepdim=True)
         return limit(logits, rule, self.numbers).softmax(-1).multinomial(1, generator=self.generator)
+
+
+def _chunks(n: int) -> list[slice]:
+    """Return the parts of a prompt of n tokens that the recorded step takes: equal ones, of which the last
+    may begin with tokens of the one before it."""
+    size = next((size for size in CHUNKS if n > ONE_BY_ONE and size <= n), 1)
+    begins = [*range(0, n - size, size), n - size]
+    return [slice(begin, begin + size) for begin in begins]
 
 
 def _draw_seed() -> int:
@@ -611,7 +624,6 @@ def _write(
     submission, so the last steps may be computed in vain."""
     pending: deque[Reading] = deque()
     rule, ended = rule_of(how), [False] * ids.shape[0]
-    # A longer prompt runs eagerly, since its length differs from text to text; steps are replayed.
     processors = tuple(how.logits_processor or ())
     token, steps = _submit(step.first(ids, rule, processors, _mask_of(guides, ids)), pending), 1
     # NumPy has computed a step when it returns; a grammar allows tokens by those before them

@@ -61,6 +61,11 @@ class Past(nn.Module):
             self.layers[0].reset()  # type: ignore[attr-defined]
             self.padding.assign_(self.padding * 0 if padding is None else padding)
 
+    def rewind(self, count: int) -> None:
+        """Keep only the first `count` tokens, padding included; the next ones are written behind them."""
+        with no_grad():
+            self.layers[0].count.assign_(self.count() * 0 + count)  # type: ignore[attr-defined]
+
     def remember(self, at: int, keys: Tensor, values: Tensor) -> None:
         """Store the keys and values of an encoder's tokens for layer `at`. [batch, heads, memory, features]
         twice"""
