@@ -6,6 +6,7 @@ from helpers.draws import in_turn
 
 import flambeau as fb
 from flambeau import rl
+from flambeau.rl.draws import AgentDraws
 
 
 @pytest.mark.parametrize("device", ["cpu", "gpu"])
@@ -83,6 +84,14 @@ def test_a_prioritized_memory_draws_by_priority(device):
             "PPO(minibatches=4): an agent has 3 x 5 samples an iteration: choose a divisor of them",
         ),
         (
+            lambda: rl.PPO(rl.CartPole(6, device="cpu"), agents=3, seeds=[1, 2]),
+            "PPO(agents=3, seeds=2 of them): each agent has one: pass as many",
+        ),
+        (
+            lambda: rl.PPO(rl.CartPole(6, device="cpu"), seeds=[1, -2]),
+            "PPO(seeds=[1, -2]): a seed is from 0 to 2^64 - 1: pass such numbers",
+        ),
+        (
             lambda: rl.DQN(rl.Pendulum(1, device="cpu")),
             "DQN(Pendulum(1, observations=3, actions=Box(size=1, low=-2.0, high=2.0))): it needs Discrete"
             " actions: use PPO or SAC",
@@ -122,6 +131,48 @@ def test_agents_at_once_learn_as_each_alone(make):
             p.assign_(q.detach()[k : k + 1])
         for one, two in zip(gradients(alone, samples[k : k + 1]), together, strict=True):
             np.testing.assert_allclose(one[0], two[k], rtol=1e-4, atol=1e-6)
+
+
+def train_by_seed(make, seeds, device):
+    """An iteration of agents with these seeds, on the CPU three. Returns their parameters, and returns."""
+    options = {"hidden": (8,), "steps": 3, "epochs": 1, "minibatches": 2, "learning_rate": 0.01}
+    agent = rl.PPO(make(6 * len(seeds), device=device), seeds=seeds, **options)
+    iterations = 3 if device == "cpu" else 1
+    returns = [it.by_agent for it in agent.learn(iterations * 3 * 6 * len(seeds))]
+    return [p.numpy() for p in agent.parameters()], np.array(returns)
+
+
+def learns_the_same_among_others(make, device):
+    """Whole iterations, after other draws of the process: rollouts, orders of samples and updates."""
+    together, returns = train_by_seed(make, [3, 2**40, 5], device)
+    assert len({together[0][k].tobytes() for k in range(3)}) == 3
+    fb.manual_seed(1)
+    alone, own = train_by_seed(make, [2**40], device)
+    for p, q in zip(together, alone, strict=True):
+        np.testing.assert_allclose(p[1], q[0], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(returns[:, 1], own[:, 0], rtol=1e-5)
+
+
+@pytest.mark.parametrize("make", in_turn([rl.CartPole, rl.Pendulum], 2))
+def test_an_agent_of_a_seed_learns_the_same_among_others(make):
+    learns_the_same_among_others(make, "cpu")
+
+
+@pytest.mark.share(6)
+@pytest.mark.parametrize("make", in_turn([rl.Pendulum, rl.CartPole], 2))
+def test_an_agent_of_a_seed_learns_the_same_on_the_gpu(make):
+    learns_the_same_among_others(make, "gpu")
+
+
+def test_numbers_of_seeds_are_uniform_and_unrelated():
+    draws = AgentDraws(64, range(64), "cpu")
+    x = draws.rand(1000).numpy()
+    assert x.min() >= 0 and x.max() < 1
+    np.testing.assert_allclose(np.histogram(x, 16, (0, 1))[0] / x.size, 1 / 16, rtol=0.06)
+    among = np.corrcoef(np.concatenate([x, draws.rand(1000).numpy()]))
+    assert np.abs(among - np.eye(128)).max() < 0.15  # 0.032 is the deviation of unrelated ones
+    y = draws.randn(1000).numpy()
+    np.testing.assert_allclose([y.mean(), y.std()], [0, 1], atol=0.01)
 
 
 def learns_to_balance():

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import pi
 from typing import Any, ClassVar
 
-import numpy as np
-
+from . import numpy_later as np
 from .environment import Array, Box, Discrete, Environment, choose
 
 

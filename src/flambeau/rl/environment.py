@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, cast
-
-import numpy as np
+from typing import Any, ClassVar, NamedTuple
 
 from ..core import dtype as dt
 from ..core.node import describe
 from ..core.op import Launch, Op
 from ..ops.distribution import rand
 from ..tensor import Tensor
+from . import numpy_later as np
 
 Array = Any  # of NumPy, or of the namespace of a CPU device
 GROUP = 64  # threads of a workgroup
@@ -101,21 +100,26 @@ class Environment:
         sizes = f"observations={self.observation_size}, actions={self.action_space}"
         return f"{type(self).__name__}({self.n}, {sizes})"
 
-    def reset(self) -> tuple[Tensor, Tensor]:
-        """The first states, and their observations. -> [rows, n], [n, size]"""
-        rows = FIRST(self._random(), dynamics=self.dynamics, most_steps=self.max_steps)
+    def reset(self, random: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """The first states, and their observations. -> [rows, n], [n, size]
+
+        random: the uniform numbers [randoms, n] that are used, by default those of `fb.manual_seed`.
+        """
+        rows = FIRST(
+            self._random() if random is None else random, dynamics=self.dynamics, most_steps=self.max_steps
+        )
         return rows, self.observe_rows(rows)
 
-    def step(self, state: Tensor, action: Tensor) -> EnvironmentStep:
+    def step(self, state: Tensor, action: Tensor, random: Tensor | None = None) -> EnvironmentStep:
         """Advance all copies. [rows, n], [n] or [n, size] -> EnvironmentStep
 
-        action: integers for Discrete, float numbers for Box, clipped to its range. ValueError for another
-        shape.
+        action: integers for Discrete, float numbers for Box, clipped to its range. random: as in `reset`.
+        ValueError for another shape.
         """
         rows = STEP(
             state,
             self._action_rows(action),
-            self._random(),
+            self._random() if random is None else random,
             dynamics=self.dynamics,
             most_steps=self.max_steps,
         )
@@ -244,7 +248,7 @@ def _step_reference(
 
 def choose(where: Array, value: Array, other: Array) -> Array:
     """np.where, with a type."""
-    return cast("Array", np.where(where, value, other))
+    return np.where(where, value, other)
 
 
 def _shape_of_rows(*shapes: tuple[int, ...], dynamics: Dynamics, most_steps: int) -> tuple[int, int]:

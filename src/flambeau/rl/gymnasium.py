@@ -6,10 +6,9 @@ from importlib import import_module
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from ..ops.distribution import randint
 from ..tensor import Tensor, tensor
+from . import numpy_later as np
 from .environment import Array, Box, Discrete, Environment, EnvironmentStep
 
 
@@ -42,8 +41,8 @@ class GymnasiumEnvironment(Environment):
         self._first_action = int(getattr(self.envs.single_action_space, "start", 0))
         self._age, self._total = np.zeros(self.n, "f4"), np.zeros(self.n, "f4")
 
-    def reset(self) -> tuple[Tensor, Tensor]:
-        """Begin new episodes in all copies. -> [rows, n], [n, size]"""
+    def reset(self, random: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Begin new episodes in all copies. random: ignored. -> [rows, n], [n, size]"""
         # from the stream of fb.manual_seed, as the other environments' random numbers
         seed = int(randint(0, 2**31 - 1, (1,), device="cpu").numpy()[0])
         observation, _ = self.envs.reset(seed=seed)
@@ -52,10 +51,10 @@ class GymnasiumEnvironment(Environment):
         rows = self._rows(seen, seen, [nothing] * 5)
         return rows, self.observe_rows(rows)
 
-    def step(self, state: Tensor, action: Tensor) -> EnvironmentStep:
+    def step(self, state: Tensor, action: Tensor, random: Tensor | None = None) -> EnvironmentStep:
         """Advance all copies. [rows, n], [n] or [n, size] -> EnvironmentStep
 
-        state: ignored, since the copies keep their own. action: as for other environments.
+        state, random: ignored, since the copies keep their own. action: as for other environments.
         """
         chosen = self._action_rows(action).numpy()
         if isinstance(self.action_space, Discrete):

@@ -7,11 +7,11 @@ from itertools import pairwise
 from math import sqrt
 from typing import Any
 
-import numpy as np
-
 from .. import nn
-from ..ops.distribution import rand, randn
-from ..tensor import Tensor, tensor
+from ..core.modes import no_grad
+from ..ops.linalg.decompose import linalg_qr
+from ..tensor import Tensor
+from .draws import AgentDraws
 
 
 class AgentMLP(nn.Module):
@@ -27,32 +27,33 @@ class AgentMLP(nn.Module):
         *,
         activation: str = "tanh",
         last: float | None = None,
+        draws: AgentDraws | None = None,
         device: Any = None,
     ):
         """sizes: the features of the input, of each hidden layer and of the output.
 
         activation: "tanh" or "relu". last: the gain of the last layer's weights, which are orthogonal, as the
         others with a gain of sqrt(2) (Huang et al., 2022); without it all are drawn as nn.Linear's.
+        draws: the random numbers of the weights, by default those of `fb.manual_seed`.
         ValueError for another activation.
         """
         super().__init__()
         if activation not in ("tanh", "relu"):
             raise ValueError(f'AgentMLP(activation={activation!r}): unknown: use "tanh" or "relu"')
         self.activation = activation
+        draws = AgentDraws(agents, device=device) if draws is None else draws
         weights: list[nn.Parameter] = []
         biases: list[nn.Parameter] = []
-        for k, (rows, columns) in enumerate(pairwise(sizes)):
-            if last is None:
-                bound = 1 / sqrt(rows)
-                w, b = (
-                    bound * (2 * uniform - 1)
-                    for uniform in (_uniform(agents, rows, columns), _uniform(agents, 1, columns))
-                )
-            else:
-                w = _orthogonal(agents, rows, columns, last if k == len(sizes) - 2 else sqrt(2))
-                b = np.zeros((agents, 1, columns), "f4")
-            weights.append(nn.Parameter(tensor(w.astype("f4"), device=device)))
-            biases.append(nn.Parameter(tensor(b.astype("f4"), device=device)))
+        with no_grad():
+            for k, (rows, columns) in enumerate(pairwise(sizes)):
+                if last is None:
+                    bound = 1 / sqrt(rows)
+                    w, b = (bound * (2 * draws.rand(n, columns) - 1) for n in (rows, 1))
+                else:
+                    w = _orthogonal(draws, rows, columns, last if k == len(sizes) - 2 else sqrt(2))
+                    b = Tensor.zeros(agents, 1, columns, device=device)
+                weights.append(nn.Parameter(w.realize()))
+                biases.append(nn.Parameter(b.realize()))
         self.weights, self.biases = nn.ParameterList(weights), nn.ParameterList(biases)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -64,13 +65,8 @@ class AgentMLP(nn.Module):
         return x @ w + b
 
 
-def _uniform(*shape: int) -> np.ndarray[Any, Any]:
-    return rand(*shape, device="cpu").numpy()
-
-
-def _orthogonal(agents: int, rows: int, columns: int, gain: float) -> np.ndarray[Any, Any]:
+def _orthogonal(draws: AgentDraws, rows: int, columns: int, gain: float) -> Tensor:
     """Weights [agents, rows, columns] whose shorter side's vectors are orthogonal and of length `gain`."""
-    tall = randn(agents, max(rows, columns), min(rows, columns), device="cpu").numpy()
-    q, r = np.linalg.qr(tall)
-    q = q * np.sign(np.diagonal(r, axis1=-2, axis2=-1))[:, None, :]
-    return gain * (q if rows >= columns else q.swapaxes(-2, -1))
+    q, r = linalg_qr(draws.randn(max(rows, columns), min(rows, columns)))
+    q = q * r.diagonal(0, -2, -1).sign().unsqueeze(-2)
+    return gain * (q if rows >= columns else q.mT)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from math import log, pi
 from typing import Any, NamedTuple
 
@@ -11,9 +11,9 @@ from ..autodiff.backward import Gradients
 from ..capture.jit import jit
 from ..core import dtype as dt
 from ..core.modes import no_grad
-from ..ops.distribution import rand, randn
 from ..ops.join import cat, stack
 from ..tensor import Tensor
+from .draws import AgentDraws
 from .environment import Box, Discrete, Environment
 from .networks import AgentMLP
 from .returns import generalized_advantages
@@ -52,6 +52,7 @@ class PPO:
         env: Environment,
         *,
         agents: int = 1,
+        seeds: Sequence[int] | None = None,
         hidden: tuple[int, ...] = (64, 64),
         steps: int = 32,
         epochs: int = 4,
@@ -65,12 +66,16 @@ class PPO:
         value: float = 0.5,
         max_grad_norm: float = 0.5,
     ):
-        """agents: how many policies are trained at once, each on its share of the copies. hidden: the
-        features of the hidden layers. anneal: the learning rate falls to 0 over `learn`. entropy, value: the
-        weights of these parts of the loss. max_grad_norm: of each agent's gradients.
+        """agents: how many policies are trained at once, each on its share of the copies. seeds: one for each
+        agent, which alone selects its random numbers: it learns the same among others as alone. Without seeds
+        they are of the stream of `fb.manual_seed`. hidden: the features of the hidden layers. anneal: the
+        learning rate falls to 0 over `learn`. entropy, value: the weights of these parts of the loss.
+        max_grad_norm: of each agent's gradients.
 
-        ValueError if the copies are not a multiple of the agents, or the samples not of the minibatches.
+        ValueError if the copies are not a multiple of the agents, or the samples not of the minibatches; for
+        another number of seeds; for seeds if the processor advances the environment.
         """
+        agents = _agents_of(env, agents, seeds)
         copies, rest = divmod(env.n, agents)
         if agents < 1 or rest:
             rule = "each agent has the same number of copies"
@@ -85,15 +90,16 @@ class PPO:
         self.learning_rate, self.anneal = learning_rate, anneal
         outputs = env.action_space.n if isinstance(env.action_space, Discrete) else env.action_space.size
         sizes, device = (env.observation_size, *hidden), env.device
-        self.actor = AgentMLP(agents, (*sizes, outputs), last=0.01, device=device)
-        self.critic = AgentMLP(agents, (*sizes, 1), last=1.0, device=device)
+        self._draws = AgentDraws(agents, seeds, device)
+        self.actor = AgentMLP(agents, (*sizes, outputs), last=0.01, draws=self._draws, device=device)
+        self.critic = AgentMLP(agents, (*sizes, 1), last=1.0, draws=self._draws, device=device)
         space = env.action_space
         self.policy = (
             DiscretePolicy() if isinstance(space, Discrete) else GaussianPolicy(agents, space, device)
         )
         self.model = nn.ModuleDict({"actor": self.actor, "critic": self.critic, "policy": self.policy})
         self.optimizer = optim.Adam(self.model.parameters(), lr=learning_rate, eps=1e-5)
-        self._rows, _ = env.reset()
+        self._rows, _ = env.reset(self._randoms())
         # On the device all of an iteration is one program; with an environment of the host, its parts are.
         self._iterate = self._iteration if env.on_host else jit(self._iteration)
         self._choose = jit(self._sample) if env.on_host else self._sample
@@ -154,7 +160,7 @@ class PPO:
     def _sample(self, observation: Tensor) -> Tensor:
         """Random actions of the policy. [n, size] -> [n], or [n, size of a Box]"""
         with no_grad():
-            action = self.policy.sample(self.actor(self._by_agent(observation)))
+            action = self.policy.sample(self.actor(self._by_agent(observation)), self._draws)
             return action.reshape(self.env.n, *action.shape[2:])
 
     def _roll_out(self, state: Tensor) -> tuple[Tensor, Tensor]:
@@ -163,7 +169,7 @@ class PPO:
         observation = self.env.observe_rows(state)
         for _ in range(self.steps):
             action = self._choose(observation)
-            step = self.env.step(rows[-1], action)
+            step = self.env.step(rows[-1], action, self._randoms())
             observation = step.observation
             rows.append(step.state)
             actions.append(action)
@@ -198,7 +204,7 @@ class PPO:
         """An update by each minibatch of a random order of the samples; returns losses and entropies."""
         with no_grad():
             total, width = samples.shape[1:]
-            order = rand(self.agents, total, device=samples.device).argsort(1)
+            order = self._draws.rand(total).argsort(1)
             parts = order.reshape(self.agents, self.minibatches, -1).permute(1, 0, 2)
         out: list[tuple[Tensor, Tensor]] = []
         for k in range(self.minibatches):
@@ -238,6 +244,13 @@ class PPO:
             best = self.policy.best(self.actor(self._by_agent(observation)))
             return best.reshape(observation.shape[0], *best.shape[2:])
 
+    def _randoms(self) -> Tensor | None:
+        """The random numbers of a step of the environment, of each agent's. -> [randoms, n]"""
+        if not self._draws.seeded:
+            return None
+        drawn = self._draws.rand(self.env.randoms, self.copies)
+        return drawn.permute(1, 0, 2).reshape(self.env.randoms, self.env.n)
+
     # --- Shapes: n copies of all agents, and samples by agent. ---
 
     def _by_agent(self, x: Tensor) -> Tensor:
@@ -264,12 +277,27 @@ class PPO:
         return x.reshape(self.steps, self.env.n)
 
 
+def _agents_of(env: Environment, agents: int, seeds: Sequence[int] | None) -> int:
+    """The number of agents. ValueError for another number of seeds, or for seeds that have no effect."""
+    if seeds is None:
+        return agents
+    count = len(seeds)
+    if not count or agents not in (1, count):
+        raise ValueError(f"PPO(agents={agents}, seeds={count} of them): each agent has one: pass as many")
+    if min(seeds) < 0 or max(seeds) >= 1 << 64:
+        raise ValueError(f"PPO(seeds={[*seeds]}): a seed is from 0 to 2^64 - 1: pass such numbers")
+    if env.on_host:
+        rule = "it draws its own random numbers"
+        raise ValueError(f"PPO({type(env).__name__}, seeds=...): {rule}: use fb.manual_seed")
+    return count
+
+
 class DiscretePolicy(nn.Module):
     """The actions of a Discrete space, by the logits that an actor returns."""
 
-    def sample(self, logits: Tensor) -> Tensor:
+    def sample(self, logits: Tensor, draws: AgentDraws) -> Tensor:
         """[agents, n, actions] -> [agents, n]"""
-        uniform = rand(*logits.shape, device=logits.device)
+        uniform = draws.rand(*logits.shape[1:])
         return (logits - (-(uniform + 1e-20).log()).log()).argmax(-1)  # by Gumbel's noise
 
     def best(self, logits: Tensor) -> Tensor:
@@ -289,9 +317,9 @@ class GaussianPolicy(nn.Module):
         self.middle, self.reach = (space.high + space.low) / 2, (space.high - space.low) / 2
         self.log_std = nn.Parameter(Tensor.zeros(agents, 1, space.size, device=device))
 
-    def sample(self, mean: Tensor) -> Tensor:
+    def sample(self, mean: Tensor, draws: AgentDraws) -> Tensor:
         """[agents, n, size] -> [agents, n, size]"""
-        return mean + self.log_std.exp() * randn(*mean.shape, device=mean.device)
+        return mean + self.log_std.exp() * draws.randn(*mean.shape[1:])
 
     def best(self, mean: Tensor) -> Tensor:
         return mean

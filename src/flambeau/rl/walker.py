@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-import numpy as np
-
+from . import numpy_later as np
 from .environment import Array, Box, Environment, choose
 
 POINTS = "head", "hip", "left_knee", "left_foot", "right_knee", "right_foot"
