@@ -68,6 +68,30 @@ def test_a_gated_perceptron_is_two_kernels():
     assert kinds_of(*gated(x, "rms", weights), limits=GPU, dying=[]) == ["skinny", "bundle"]
 
 
+@pytest.mark.parametrize("adapted", [("up",), ("gate",), ("gate", "up")])
+def test_a_gate_with_low_rank_products(adapted, gpu):
+    """A low-rank product is added to one side or both, so the epilogue may not have the second product."""
+    rng = np.random.default_rng(5)
+    sizes = {"gate": (12, 20), "up": (12, 20), "A": (3, 20), "B": (12, 3)}
+    arrays = {name: rng.normal(size=size).astype("f4") / 4 for name, size in sizes.items()}
+    rows = rng.normal(size=(2, 20)).astype("f4")
+
+    def compute(device):
+        weights = {name: fb.tensor(a, device=device) for name, a in arrays.items()}
+
+        def side(x, name):
+            low = F.linear(F.linear(x, weights["A"]), weights["B"]) * 1.5
+            return F.linear(x, weights[name]) + low if name in adapted else F.linear(x, weights[name])
+
+        step = fb.jit(lambda x: F.silu(side(x, "gate")) * side(x, "up"))
+        return [step(fb.tensor(rows, device=device)).numpy() for _ in range(2)]
+
+    with planned_for(gpu, software=False, bundle_buffers=32):
+        results = compute(gpu)
+    for result, expected in zip(results, compute("cpu"), strict=True):
+        np.testing.assert_allclose(result, expected, rtol=2e-5, atol=2e-6)
+
+
 @pytest.mark.parametrize("rows", [9, 40])
 def test_a_norm_of_more_rows_is_a_kernel(rows):
     x, scale, gate, up = leaf(rows, 64), leaf(64), leaf(48, 64), leaf(48, 64)

@@ -460,4 +460,7 @@ def product_of(plan: PlanContext, head: Node, tail: Node) -> Product:
         return product
     if plan.classes[second.inputs[1 - columns_at]] != plan.classes[head.inputs[1 - columns_at]]:
         raise NeedStore(second, "its rows are others")
-    return replace(product, beside=operand(plan, second.inputs[columns_at], full, rank))
+    pair = replace(product, beside=operand(plan, second.inputs[columns_at], full, rank))
+    # An epilogue that could not be part of the kernel as a whole may have lost the second product.
+    is_read = pair.after is not None and any(s.node is second for s in pair.after.trace.steps)
+    return pair if is_read else product
