@@ -130,6 +130,7 @@ GROUPS = 1024  # workgroups that saturate a large GPU's memory
 
 
 LEAST_SLOPES, MOST_SLOPES = 1 << 22, 1 << 27  # bytes of gradients of scores that are stored
+LONG_KEYS = 1024  # causal keys from which three products are faster than one (docs/internals/performance.md)
 SHARED = 1024  # vec4s of workgroup memory that "rows" stages
 THREADS = 64  # of a workgroup of "rows"
 REGISTERS = 288  # accumulators of a thread, at most
@@ -527,7 +528,9 @@ def way_of_slopes(limits: Limits, nodes: Nodes, causal: bool) -> str:
     if limits.software or not is_tiled or nbytes > MOST_SLOPES:
         return "computed"
     bucket = (q.shape[2], min(q.shape[1], 1024).bit_length(), causal)
-    default = "apart" if nbytes >= LEAST_SLOPES else "computed"
+    # The products of "apart" compute zeros above a causal diagonal: few keys are faster without them.
+    large = "stored" if causal and k.shape[1] < LONG_KEYS else "apart"
+    default = large if nbytes >= LEAST_SLOPES else "computed"
     return choose(limits, "attention_slopes", bucket, ["apart", "stored", "computed"], default)
 
 
