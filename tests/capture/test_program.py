@@ -5,6 +5,7 @@ import gc
 import numpy as np
 
 import flambeau as fb
+from flambeau.core.source_lines import shown_path
 from flambeau.runtime.pipeline import counters
 
 
@@ -133,8 +134,10 @@ def test_a_function_that_reads_runs_unrecorded_and_says_so(capsys):
         runs.append(1)
         return x * 2 if x.sum().item() > 0 else -x
 
+    line = f"{shown_path(__file__)}:{call.__wrapped__.__code__.co_firstlineno + 3}"
     assert [call(numbers(v)).item() for v in (1.0, -1.0, 2.0)] == [2, 1, 4]
-    told = "flambeau: jit(call): runs unrecorded: it reads values: return the tensor and read it outside\n"
+    told = "flambeau: jit(call): runs unrecorded: it reads values: return the tensor and read it outside"
+    told += f" ({line})\n"
     assert (capsys.readouterr().err, len(runs), call.programs) == (told, 3, {})
     assert fb.jit(lambda x: x + 1)(numbers(1.0)).item() == 2  # recording ended cleanly
 

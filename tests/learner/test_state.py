@@ -106,6 +106,16 @@ def test_another_run_in_the_same_file_begins_anew():
             " fb.profile() shows the kernels",
         ),
         (
+            "record",
+            "waits for kernels to be recorded and compiled 70% of the time: only the first steps, and those"
+            " with new shapes, do this",
+        ),
+        (
+            "plain",
+            "waits for Python 70% of the time: the step is not recorded; the message `runs unrecorded`"
+            " says why",
+        ),
+        (
             "read",
             "waits for values to be read 70% of the time: don't use .item() or print in a"
             " step: return the values, so that they are read together",
@@ -240,3 +250,34 @@ def test_a_validation_has_a_speed_of_its_own():
     assert text.speed(state) == "100 batches/s, 400 items/s"
     state.take(EpochStarted("train", 1, 2, 10))
     assert text.speed(state) == "1.0 steps/s, 4 items/s"
+
+
+@pytest.mark.parametrize(
+    "reads, said",
+    [
+        (False, "waits for kernels to be recorded and compiled"),
+        (True, "the step is not recorded; the message"),
+    ],
+    ids=["the first steps", "a step that reads"],
+)
+def test_python_s_time_is_told_apart(reads, said, capsys):
+    """A step that compiles, and one that can't be recorded, are not told to use larger batches."""
+
+    class Slow(nn.Linear):
+        def forward(self, x):
+            time.sleep(0.12)  # more than the pace of the events, as compiling a network takes
+            return super().forward(x) * (2 if reads and x.sum().item() > -1 else 1)
+
+    model, state, lines = Slow(2, 1), RunState(), []
+
+    def take(event):
+        state.take(event)
+        if event.kind == "progress":
+            lines.append(advice(state))
+
+    x = fb.zeros(24, 2)
+    loader = data.DataLoader(data.TensorDataset(x, fb.zeros(24, 1)), 4)
+    Learner(model, optim.SGD(model.parameters(), 0.1), nn.MSELoss(), renderers=[take]).fit(loader, epochs=1)
+    assert said in lines[-1 if reads else 0] and not any("larger" in line for line in lines)
+    told = "it reads values: return the tensor and read it outside (" in capsys.readouterr().err
+    assert told == reads

@@ -10,7 +10,7 @@ import pytest
 
 import flambeau as fb
 from flambeau import nn, optim
-from flambeau.data import Columns, DataLoader
+from flambeau.data import Columns, DataLoader, Subset
 from flambeau.learner import Learner
 from flambeau.models import Categorify, DateParts, FillMissing, Normalize, TableEncoder, TabularModel
 from flambeau.models.tabular import TablePart, bytes_of
@@ -178,3 +178,29 @@ def test_errors(call, text):
     with pytest.raises(ValueError) as e:
         call()
     assert str(e.value) == text
+
+
+def test_a_split_table_is_read_like_its_columns():
+    """The parts that `random_split` returns give the numbers of the rows picked by hand."""
+    table = Columns(ROWS)
+    rows = [2, 1, 3]
+    by_hand = {name: np.asarray(column)[rows] for name, column in ROWS.items()}
+    fitted, wanted = encoder().fit(Subset(table, rows)), encoder().fit(by_hand)
+    for got, want in zip(
+        fitted(Subset(table, [1, 1])), wanted(dict(zip(ROWS, [[c[1]] * 2 for c in ROWS.values()])))
+    ):
+        assert np.array_equal(got.numpy(), want.numpy(), equal_nan=True)
+    inner = Subset(Subset(table, rows), [1, 2])  # rows 1 and 3
+    assert encoder().fit(table).dataset(inner, target="y").tensors[2].tolist() == [0, 1]
+
+
+def test_a_table_s_items_are_rows():
+    table = Columns(ROWS)
+    assert table[-1]["city"] == "Rome" and table[np.int64(2)]["y"] == 0
+    with pytest.raises(TypeError) as error:
+        table["age"]
+    assert str(error.value) == "Columns['age']: items are rows: for a column write .columns['age']"
+    with pytest.raises(TypeError) as error:
+        table[:2]
+    rule = "an item has an integer index: pass 0 to 3, or Subset(dataset, [...]) for several"
+    assert str(error.value) == f"Columns[slice(None, 2, None)]: {rule}"

@@ -108,8 +108,9 @@ document.querySelector('nav.pages [aria-current="page"]')?.scrollIntoView({ bloc
 
 // Browsers scroll a wide table by keys only if it takes the focus.
 function focusable() {
-  for (const table of document.querySelectorAll(".table"))
-    if (table.scrollWidth > table.clientWidth) Object.assign(table, { tabIndex: 0, role: "region", ariaLabel: "Wide table" });
+  for (const [i, table] of document.querySelectorAll(".table").entries())
+    if (table.scrollWidth > table.clientWidth)
+      Object.assign(table, { tabIndex: 0, role: "region", ariaLabel: `Wide table ${i + 1}` });
 }
 addEventListener("resize", focusable);
 focusable();

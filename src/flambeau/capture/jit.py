@@ -14,7 +14,7 @@ from time import perf_counter
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 from weakref import ref
 
-from ..core.events import stage
+from ..core.events import counted, stage
 from ..core.garbage import paused
 from ..core.interrupts import uninterrupted
 from ..core.lru_cache import Recent
@@ -117,8 +117,11 @@ class Recordings:
         arguments = Arguments(args, kw)
         key, tensors = arguments.key, arguments.tensors
         device = tensors[0].device if tensors else self.home or get_device()
-        if device.kind == "cpu" or (self.tries and self._is_left_alone(key)):
+        if device.kind == "cpu":
             return self.fn(*args, **kw) if tensors or self.home else self._find_home(args, kw)
+        if self.tries and self._is_left_alone(key):
+            with counted("plain"):
+                return self.fn(*args, **kw) if tensors or self.home else self._find_home(args, kw)
         if arguments.has_graph:
             self._gave_up(key, TRIES, GRAPH)
             return self.fn(*args, **kw)
@@ -139,7 +142,8 @@ class Recordings:
             _recording.release()
             return self.call(args, kw)
         try:
-            return self._record(device, arguments, why)
+            with counted("record"):
+                return self._record(device, arguments, why)
         finally:
             _recording.release()
 
@@ -421,7 +425,7 @@ class Call:
         self.listener, before = Listener(watch.codes) if hears else None, _random_states()
         self._run(fn)
         self.certain = bool(self.recorder.spoiled) and self.recorder.spoiled != ASSIGNED
-        self.trouble = self.recorder.spoiled or self._changes()
+        self.trouble = self.recorder.trouble or self._changes()
         if self.listener is not None:
             self.trouble = self.trouble or self.listener.trouble
         if before != _random_states() and not self.trouble:

@@ -6,6 +6,7 @@ from sys import getrefcount
 from typing import Any
 
 from ..core.node import Node, next_serial, toposort, walk_nodes
+from ..core.source_lines import user_line
 from ..device.protocol import Device
 from ..ops.random import Noted
 from ..runtime import run
@@ -23,6 +24,7 @@ class Recorder:
         self.drawn = Noted(*generators)  # the call's random numbers
         self.numbers: dict[Any, None] = {}  # HostScalars that the call reads as Python numbers
         self.spoiled = ""  # why the call can't be replayed
+        self.spoiled_at = ""  # the user's line that is the reason, "file.py:12"
         self.fixed: list[tuple[Any, Node]] = []  # tensors whose current values it uses
         self.assigned: dict[int, tuple[Any, Node]] = {}  # each tensor, with the node that it had before
         self.twins: dict[int, list[Any]] = {}  # id of a caller's tensor -> our copies among the arguments
@@ -66,9 +68,15 @@ class Recorder:
 
     def spoil(self, why: str) -> None:
         """Stop recording: the rest of the call and all later calls run unrecorded."""
-        self.spoiled = self.spoiled or why
+        if not self.spoiled:
+            self.spoiled, self.spoiled_at = why, user_line()
         stop_recording()
         run.realize(*(t for ref in self._asked if (t := ref()) is not None))
+
+    @property
+    def trouble(self) -> str:
+        """Return why the call can't be recorded, with the user's line that is the reason; "" if it can."""
+        return f"{self.spoiled} ({self.spoiled_at})" if self.spoiled and self.spoiled_at else self.spoiled
 
     @property
     def before(self) -> list[tuple[Any, Node]]:

@@ -6,12 +6,16 @@ Without a listener each of them costs one comparison or lookup.
 import threading
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from time import perf_counter
 from typing import Any
 
 from .node import has_run
 
 listener: Any = None  # the profiling.Profile whose `with` block runs, for all threads
 _SILENT = nullcontext()
+# Seconds of calls of `jit` on GPUs that were not replays, in all threads: "record" for those that were
+# recorded, with the compilation of their kernels, "plain" for those that can't be recorded.
+UNREPLAYED = {"record": 0.0, "plain": 0.0}
 
 
 def stage(name: str) -> AbstractContextManager[Any]:
@@ -38,6 +42,16 @@ def enqueue(device: Any, kernels: tuple[Any, ...], seconds: float, *parts: Any) 
         device.enqueue(seconds, *parts)
     else:
         now.submit(device, kernels, parts)
+
+
+@contextmanager
+def counted(cause: str) -> Generator[None]:
+    """Add the seconds of this block to a cause of UNREPLAYED."""
+    begin = perf_counter()
+    try:
+        yield
+    finally:
+        UNREPLAYED[cause] += perf_counter() - begin
 
 
 class BlockEnd(BaseException):

@@ -65,6 +65,14 @@ def shown_path(file: str) -> str:
     return file
 
 
+def user_line() -> str:
+    """Return the nearest line of the user's code that runs, as "file.py:12"; "" if there is none."""
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None and not _is_user(frame.f_code.co_filename):
+        frame = frame.f_back
+    return "" if frame is None else f"{shown_path(frame.f_code.co_filename)}:{frame.f_lineno}"
+
+
 @cache
 def _is_user(file: str) -> bool:
     return not is_ours(file) and not is_library(file)

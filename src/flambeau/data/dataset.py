@@ -342,8 +342,11 @@ def items_of(dataset: Any, indices: np.ndarray) -> list[Any]:
 
 
 def check_index(dataset: Indexable, index: int) -> int:
-    """Return a nonnegative index; IndexError if it is out of range."""
+    """Return a nonnegative index; IndexError if it is out of range, TypeError if it is not an integer."""
     count = len(dataset)
+    if not hasattr(index, "__index__"):
+        rule = f"an item has an integer index: pass 0 to {count - 1}, or Subset(dataset, [...]) for several"
+        raise TypeError(f"{type(dataset).__name__}[{index!r}]: {rule}")
     if not -count <= index < count:
         raise IndexError(f"{type(dataset).__name__}[{index}]: index is out of range: the length is {count}")
     return index + count if index < 0 else index

@@ -52,6 +52,9 @@ class Columns(Dataset):
         return len(next(iter(self.columns.values())))
 
     def __getitem__(self, index: int) -> dict[str, Any]:
+        if isinstance(index, str):
+            rule = f"items are rows: for a column write .columns[{index!r}]"
+            raise TypeError(f"{type(self).__name__}[{index!r}]: {rule}")
         position = check_index(self, index)
         return {name: column[position] for name, column in self.columns.items()}
 

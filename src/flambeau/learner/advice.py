@@ -9,6 +9,14 @@ WAITS = {  # cause: (its description, the remedy)
         "use more workers (num_workers=), less work per item, or preprocessed items",
     ),
     "host": ("waits for Python", "use larger batches: the time for Python is the same for each step"),
+    "record": (
+        "waits for kernels to be recorded and compiled",
+        "only the first steps, and those with new shapes, do this",
+    ),
+    "plain": (
+        "waits for Python",
+        "the step is not recorded; the message `runs unrecorded` says why",
+    ),
     "read": (
         "waits for values to be read",
         "don't use .item() or print in a step: return the values, so that they are read together",

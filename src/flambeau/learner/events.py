@@ -132,9 +132,10 @@ class Progress(Event):
     """Batch `index` of `of` was submitted to the device; at most ten of these events per second.
 
     `items` and `seconds` count from the start or resumption of the epoch. split: "train", "valid" or "test";
-    step: of the run; waits: seconds of waiting by cause ("data", "host", "gpu", "read"), and of functions of
-    the user by kind and name ("transform Resize", in all threads); memory: bytes on the device; at: seconds
-    since 1970.
+    step: of the run; waits: seconds of waiting by cause ("data", "gpu", "read"; of Python: "record" while
+    calls are recorded and their kernels compiled, "plain" for calls that can't be recorded, "host" for the
+    rest), and of functions of the user by kind and name ("transform Resize", in all threads); memory: bytes
+    on the device; at: seconds since 1970.
     """
 
     split: Split

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
+from ..core.events import UNREPLAYED
 from ..data.dataset import SPENT
 from ..device import Device
 from ..functions import memory
@@ -48,7 +49,7 @@ class EpochWatch:
         self.begin = self.reported = time.perf_counter()
         # seconds for which submissions waited for the device so far; the NumPy device does not count them
         self._paced = getattr(device, "paced", 0.0)
-        self._spent = SPENT.copy()
+        self._spent, self._unreplayed = SPENT.copy(), UNREPLAYED.copy()
 
     def started(self, of: int) -> EpochStarted:
         """Return the event of the epoch's start; `of` is the number of epochs."""
@@ -97,7 +98,16 @@ class EpochWatch:
         # The rest is Python's share. Clocks of several threads may overlap, hence the bound.
         host = max(0.0, seconds - self.data - gpu - read)
         spent = {name: s - self._spent.get(name, 0.0) for name, s in SPENT.copy().items()}
-        waits = {"data": self.data, "host": host, "gpu": gpu, "read": read}
+        waits = {"data": self.data, "gpu": gpu, "read": read, **self._parts_of(host)}
         waits |= {name: s for name, s in spent.items() if s > 0}
         live = memory(self.device)["live"]
         emit(Progress(self.split, self.epoch, self.index, self.of, step, self.items, seconds, waits, live))
+
+    def _parts_of(self, host: float) -> dict[str, float]:
+        """Split Python's seconds by what it did: it recorded calls, ran unrecorded ones, or did the rest."""
+        parts = {"host": host}
+        for cause, seconds in UNREPLAYED.items():
+            # a recorded call may hold unrecorded ones, and waits for the device that are counted elsewhere
+            parts[cause] = min(seconds - self._unreplayed[cause], parts["host"])
+            parts["host"] -= parts[cause]
+        return parts

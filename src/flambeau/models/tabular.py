@@ -9,7 +9,7 @@ from typing import Any
 
 from ..core import dtype as dt
 from ..core.tree import is_list, is_mapping
-from ..data import TensorDataset
+from ..data import Subset, TensorDataset
 from ..errors import FlambeauError, suggest
 from ..functions import cat, tensor
 from ..io.checkpoint import load_model_state
@@ -160,7 +160,8 @@ class TableEncoder(Module):
         self.columns: tuple[list[str], list[str]] | None = None  # of the results; None before fit
 
     def fit(self, rows: Any) -> TableEncoder:
-        """Learn from the training rows: a Columns, a dict of columns, a list of dicts, or a data frame."""
+        """Learn from the training rows: a Columns, a dict of columns, a list of dicts, a data frame, or a
+        Subset of one, which `data.random_split` returns."""
         frame, before = frame_of(rows), set[str]()
         for part in self.parts:
             part.fit(frame)
@@ -337,9 +338,12 @@ def json_of(state: Any) -> Any:
 
 
 def frame_of(rows: Any) -> Frame:
-    """Return a table's columns as arrays: of a Columns, a dict of columns, a list of dicts, a data frame."""
+    """Return a table's columns as arrays: of a Columns, a dict of columns, a list of dicts, a data frame, or
+    a Subset of one."""
     import numpy as np
 
+    if isinstance(rows, Subset):
+        return {name: column[np.asarray(rows.indices)] for name, column in frame_of(rows.dataset).items()}
     named: Any = getattr(rows, "columns", rows)
     if is_list(rows):
         named = {name: [row.get(name) for row in rows] for name in (rows[0] if rows else ())}

@@ -67,7 +67,10 @@ ARRAYS = "arrays.py"  # of web/selftest/
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date of the zip format: equal files give equal archives
 # Modules of the standard library that a page can't use: it has no processes, servers, terminal or tests.
 UNUSED = {
+    "_pydatetime",  # and _pyio: the modules in C are there
+    "_pyio",
     "_pyrepl",
+    "bdb",
     "cProfile",
     "curses",
     "doctest",
@@ -77,6 +80,7 @@ UNUSED = {
     "imaplib",
     "lib2to3",
     "mailbox",
+    "modulefinder",
     "multiprocessing",
     "pdb",
     "pickletools",
