@@ -5,6 +5,7 @@ import pytest
 
 import flambeau as fb
 from flambeau import rl
+from flambeau.device import get_device
 
 MAKERS = {
     "CartPole": rl.CartPole,
@@ -33,6 +34,9 @@ def test_kernels_compute_what_the_references_do(name):
         env.max_steps = 7  # truncated often
     fb.manual_seed(5)
     state, seen = here.reset()
+    # The walker's stiff contacts enlarge what a GPU's sine is off (2^-11 is allowed): 6e-5 on an H200.
+    is_stiff = name == "Walker" and not get_device("gpu").limits.software
+    near = 1e-4 if is_stiff else 2e-5
     fb.manual_seed(5)
     np.testing.assert_allclose(there.reset()[1].numpy(), seen.numpy(), rtol=1e-6, atol=1e-6)
     rng, ended = np.random.default_rng(0), 0
@@ -43,7 +47,7 @@ def test_kernels_compute_what_the_references_do(name):
         fb.manual_seed(t)
         other = there.step(state.to("gpu"), fb.tensor(action, device="gpu"))
         for field, expected, got in zip(rl.EnvironmentStep._fields, step, other, strict=True):
-            np.testing.assert_allclose(got.numpy(), expected.numpy(), rtol=2e-5, atol=2e-5, err_msg=field)
+            np.testing.assert_allclose(got.numpy(), expected.numpy(), rtol=near, atol=near, err_msg=field)
         ended += int((step.truncated + step.terminated).sum().item())
         state = step.state
     assert ended >= 131
