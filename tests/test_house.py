@@ -56,7 +56,7 @@ RANK = {name: rank for rank, row in enumerate(LAYERS) for name in row}
 
 # package: the only places that import it
 ONLY_IN: dict[str, str | tuple[str, ...]] = {
-    "jinja2": ("flambeau.codegen", "flambeau.tokenizers.template"),
+    "jinja2": ("flambeau.codegen", "flambeau.tokenizers.template", "flambeau.site.page_template"),
     "textual": "flambeau.learner.tui",
     "array_api_compat": "flambeau.device",
     "array_api_strict": "flambeau.device",
@@ -84,13 +84,14 @@ SHELVES: dict[str, set[str]] = {
         "cli.web",
         "cli.workloads",
         "serve.engine",
+        "site.chat",
         "site.demo",
         "site.digits",
         "site.photographs",
     },
     "onnx": {"cli.demo", "cli.inspect", "cli.onnx"},
     "porting": {"cli.port"},
-    "site": {"cli.demo", "cli.docs", "cli.web", "tabs.server"},
+    "site": {"cli.demo", "cli.docs", "cli.export", "cli.web", "tabs.server"},
     "torch": set(),
     "vision": {"cli.mnist", "torch.torchvision_ops"},
 }

@@ -18,7 +18,10 @@ PAGES = [
 ]
 
 
-FILES = {"docs/howto/chat.md": tiny_chat}  # pages that read a model.gguf
+FILES = {
+    "docs/howto/chat.md": tiny_chat,
+    "docs/howto/chat_page.md": tiny_chat,
+}  # pages that read a model.gguf
 
 
 def text_of(page: str) -> str:

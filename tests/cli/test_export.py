@@ -2,10 +2,12 @@
 
 import json
 import re
+from hashlib import sha256
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from helpers.gguf_models import tiny_chat
 from helpers.paths import ROOT
 
 import flambeau as fb
@@ -108,6 +110,52 @@ def test_weights_are_loaded(nets, is_checkpoint):
     assert done.exit_code == 0, done.output
     wanted = weight["layer.bias"].softmax(0).numpy()
     np.testing.assert_array_equal(fb.load_program("made")(fb.ones(1, 3)).numpy()[0], wanted)
+
+
+CHAT = ["--chat", "--context", 16]
+
+
+@pytest.mark.share(2)
+def test_a_language_model_as_a_page(tmp_path):
+    """A folder for a web server; what it cannot be is a line."""
+    tiny_chat(tmp_path / "m.gguf", "Q8_0")
+    out = tmp_path / "page"
+    done = export(tmp_path / "m.gguf", *CHAT, "--title", "Small", "-o", out)
+    assert done.exit_code == 0, done.output
+    assert re.fullmatch(
+        r"exported .*page: \d\.\d MB to download, 1 parts of weights\n"
+        r"it needs \d MB of GPU memory for 16 tokens\n"
+        r"to try it: flambeau web serve .*page --open; any web server can serve it, over https\n",
+        done.output,
+    )
+    facts = json.loads((out / "chat.json").read_text("utf-8"))
+    for name, file in facts["files"].items():
+        data = (out / name).read_bytes()
+        assert (len(data), sha256(data).hexdigest()) == (file["bytes"], file["sha256"])
+    assert (facts["title"], facts["ends"], facts["context"]) == ("Small", [2, 0], 16)
+    scripts = re.findall(r'(?:from|import) "([^"]+)"', "".join(p.read_text() for p in out.glob("*.js")))
+    assert scripts and all((out / name).is_file() for name in scripts)
+    assert "<script>" not in (out / "index.html").read_text()
+
+    (tmp_path / "t.jinja").write_text("{{ messages[0].content | wordwrap(20) }}")
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "mine").write_text("")
+    refused = "which is not possible in a page: pass another template"
+    for arguments, told in (
+        (["-o", tmp_path / "files"], f"{tmp_path}/files holds other files: name an empty or new folder"),
+        (
+            ["-o", out, "--chat-template", tmp_path / "t.jinja"],
+            f"the chat template uses the filter 'wordwrap', {refused}",
+        ),
+        (["-o", out, *X], "--chat takes no --input or --weights: leave them out"),
+    ):
+        done = export(tmp_path / "m.gguf", "--chat", *arguments)
+        assert (done.exit_code, done.output) == (1, f"flambeau: export {tmp_path}/m.gguf: {told}\n")
+    done = export("nets.py:Net", "--out", "made", "--title", "x")
+    assert (done.exit_code, done.output) == (
+        1,
+        "flambeau: export nets.py:Net: --title applies to --chat: add it\n",
+    )
 
 
 X = ["--input", "x=f32[N, 3]"]

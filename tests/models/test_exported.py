@@ -62,6 +62,11 @@ def test_quantised_weights_stay_quantised(tmp_path):
     assert len(blocks) >= 14
     assert sum(t.nbytes for t in blocks) < 1.15 * (tmp_path / "m.gguf").stat().st_size
     assert written(fb.load_program(out), PROMPT, 12, 2) == generated(model, PROMPT, 12)
+    with fb.device("cpu"):  # where nothing but planning runs
+        model = open_model(tmp_path / "m.gguf", keep_quantized=True).model
+        other = models.save_decoder(model, tmp_path / "other", context=64, chunk=2)
+    for name in ("program.txt", "kernels.wgsl"):
+        assert (other / name).read_text("utf-8") == (out / name).read_text("utf-8")
 
 
 @pytest.mark.share(2)

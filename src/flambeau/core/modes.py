@@ -1,7 +1,8 @@
 """Switches of a thread (or task): whether gradients flow, which values are kept for them, how products
 compute."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, wraps
 from inspect import isgeneratorfunction
@@ -16,6 +17,7 @@ _grad = ContextVar("grad", default=True)  # one per thread, and per task in a br
 _kept = ContextVar("kept", default="auto")
 _precision = ContextVar("precision", default="highest")
 _anomaly = ContextVar("anomaly", default=False)
+_kernels = ContextVar("kernels", default=False)
 
 
 def is_grad_enabled() -> bool:
@@ -26,6 +28,21 @@ def is_grad_enabled() -> bool:
 def checkpoint_strategy() -> str:
     """The checkpointing strategy of this thread's backward passes."""
     return _kept.get()
+
+
+def computes_on_host(device: Any) -> bool:
+    """Whether a device computes node by node with arrays, and does not only plan kernels."""
+    return device.kind == "cpu" and not _kernels.get()
+
+
+@contextmanager
+def for_kernels() -> Generator[None]:
+    """Let operations in this block have the forms for kernels, also on a CPU that only plans them."""
+    token = _kernels.set(True)
+    try:
+        yield
+    finally:
+        _kernels.reset(token)
 
 
 class Switch:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ..capture.recorder import nodes_before
-from ..core.modes import no_grad
+from ..core.modes import for_kernels, no_grad
 from ..core.node import Node, describe, toposort
 from ..core.op import OPS
 from ..core.training import in_eval
@@ -147,7 +147,7 @@ def _call(fn: Callable[..., Any], inputs: list[Tensor], start: int, states: Sequ
     """Call the function, and put the state and the random stream back."""
     tracer, random = Tracer(start), Noted()
     try:
-        with record_with(tracer), random, inference(fn):
+        with record_with(tracer), random, inference(fn), for_kernels():
             result = fn(*inputs)
         # before the state is put back: a result may be a tensor of the state
         tensors, kind, names = parts_of(result)

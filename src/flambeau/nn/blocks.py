@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..core import dtype as dt
+from ..core.modes import computes_on_host
 from ..core.node import describe
 from ..device import DeviceLike
 from ..io.block_weight import BlockWeight
@@ -54,7 +55,7 @@ class BlockTable(Module):
             raise ValueError(f"{type(self).__name__}({describe(x)}): rows have {k} elements: reshape it")
         wide = x.float()
         # A CPU computes node by node: slices keep it from holding the whole matrix as floats.
-        step = max(SLICE // k, 1) if x.device.kind == "cpu" else n
+        step = max(SLICE // k, 1) if computes_on_host(x.device) else n
         parts = [linear(wide, self._rows(at, min(step, n - at))) for at in range(0, n, step)]
         y = parts[0] if len(parts) == 1 else cat(parts, -1)
         return (y if bias is None else y + bias).to(x.dtype)
@@ -62,7 +63,7 @@ class BlockTable(Module):
     def lookup(self, places: Tensor) -> Tensor:
         """The rows at places. int [...] -> float32 [..., k]"""
         (n, k), form = self.shape, self.format
-        if places.device.kind != "cpu" and form.in_kernels:
+        if form.in_kernels and not computes_on_host(places.device):
             return embedding(places, self.weight)
         # decode only the rows that are looked up
         size = k // form.elements * form.size

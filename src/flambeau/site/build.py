@@ -9,6 +9,7 @@ from ..core.files import write_whole
 from ..errors import FlambeauError
 from ..export.save import WEIGHTS
 from . import archives, digits, node, photographs, pyodide
+from .chat import CHAT, FACTS, site_files
 from .docs import docs_files
 from .hashes import digest, sha256
 from .lock import desktop_wheel
@@ -26,6 +27,7 @@ def build(
     model: Path | None = None,
     brotli: bool = True,
     with_docs: bool = False,
+    chat: str | None = None,
 ) -> dict[str, Any]:
     """Write the site to `out` and return its manifest; `sources` keeps .py files, for tracebacks with lines.
 
@@ -35,7 +37,8 @@ def build(
 
     model: a file of `flambeau mnist` that replaces the included one. brotli: write NAME.br for each NAME that
     gets smaller, and store archives uncompressed; without Node.js, archives are compressed instead.
-    with_docs: add the documentation under docs/.
+    with_docs: add the documentation under docs/. chat: the language model of the page chat/, as of
+    `site.chat.write_chat`; without it visitors choose an exported folder.
     """
     if out.exists() and not (out / MANIFEST).is_file() and any(out.iterdir()):
         raise FlambeauError(f"web build: {out} holds other files: name an empty or new folder")
@@ -64,8 +67,10 @@ def build(
         "image": list(image),
         "files": {name: {"bytes": len(data), "sha256": sha256(data)} for name, data in written.items()},
     }
+    talks = {f"{CHAT}/{name}": data for name, data in site_files(chat, "web build").items()}
+    known = {name: data for name, data in talks.items() if name.endswith(FACTS)}
     installed = desktop_wheel()
-    written |= {installed.file_name: installed.data} | pages(installed.file_name, with_docs)
+    written |= {installed.file_name: installed.data} | pages(installed.file_name, with_docs, known) | talks
     if with_docs:
         written |= {
             f"{DOCS}/{name}": data for name, data in docs_files(list(entries()), with_site=True).items()
@@ -73,7 +78,7 @@ def build(
     written[MANIFEST] = json.dumps(manifest, indent=1).encode()
     if brotli:
         # Trained weights look like random numbers, and a wheel is a zip: compressing them saves nothing.
-        unchanged = f"/{WEIGHTS}", ".whl"
+        unchanged = f"/{WEIGHTS}", ".whl", ".bin"
         compressible = {name: data for name, data in written.items() if not name.endswith(unchanged)}
         written |= {f"{name}.br": data for name, data in (archives.brotli(compressible) or {}).items()}
     replace(out, written)

@@ -26,7 +26,8 @@ GROUPS = {
     "Start": "README index install tutorial from_pytorch examples",
     "The book": "book/index book/graph book/train book/kernel book/gpt book/page book/inside",
     "How-to": "howto/photographs howto/faster_loading howto/learning_rate howto/metrics howto/resume"
-    " howto/training_loop howto/sixteen_bits howto/several_devices howto/weights howto/chat fine_tuning"
+    " howto/training_loop howto/sixteen_bits howto/several_devices howto/weights howto/chat howto/chat_page"
+    " fine_tuning"
     " howto/onnx_file howto/page demo howto/slow_kernel howto/wrong_value howto/own_op",
     "Concepts": "fusion recording devices autodiff inplace dtypes architecture shaders",
     "Train": "learner dashboard data tables augmentation metrics optim mixed_precision",

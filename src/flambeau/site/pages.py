@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 from string import Template
@@ -13,8 +14,8 @@ from .hashes import digest
 
 # folder: name
 NAMES = {
-    "": "Flambeau", "playground": "Playground", "mnist": "Digits", "image": "Photos", "timm": "timm",
-    "selftest": "Self-test",
+    "": "Flambeau", "playground": "Playground", "mnist": "Digits", "image": "Photos", "chat": "Chat",
+    "timm": "timm", "selftest": "Self-test",
 }  # fmt: skip
 DOCS = "docs"  # the folder of the documentation
 DEMO = "demo"  # of web/: the page of `flambeau demo`
@@ -33,10 +34,11 @@ MINIFIED = {"executor.js", "program.js", "values.js"}
 WORKER, KEPT = "sw.js", "const FILES = {}"
 
 
-def pages(wheel: str, with_docs: bool = False) -> dict[str, bytes]:
+def pages(wheel: str, with_docs: bool = False, more: Mapping[str, bytes] | None = None) -> dict[str, bytes]:
     """Return the files of web/ by their path in the site, with the modules that exported programs contain.
 
     wheel: the name of the file that pip installs. with_docs: link the documentation from all pages.
+    more: further files that the service worker keeps.
     """
     folder = web_folder()
     files = {path.relative_to(folder): path for path in sorted(folder.rglob("*")) if path.is_file()}
@@ -55,6 +57,7 @@ def pages(wheel: str, with_docs: bool = False) -> dict[str, bytes]:
         if name.endswith(".html")
     }
     files_by_name |= {name: text.encode() for name, text in assets.items()} | inspector_frame()
+    files_by_name |= more or {}
     return files_by_name | {WORKER: service_worker(files_by_name).encode()}
 
 

@@ -75,7 +75,8 @@ def ranges_of(category: str) -> Ranges:
     return ranges
 
 
-def _complement(ranges: Ranges) -> Ranges:
+def complement(ranges: Ranges) -> Ranges:
+    """Return the ranges of all other code points."""
     edges = [-1, *(c for pair in ranges for c in pair), LAST + 1]
     pairs = [(edges[i] + 1, edges[i + 1] - 1) for i in range(0, len(edges), 2)]
     return tuple((a, b) for a, b in pairs if a <= b)
@@ -89,7 +90,7 @@ def _text(ranges: Ranges) -> str:
 @cache
 def _class(category: str, is_complement: bool) -> str:
     ranges = ranges_of(category)
-    return _text(_complement(ranges) if is_complement else ranges)
+    return _text(complement(ranges) if is_complement else ranges)
 
 
 def is_punctuation(c: str) -> bool:
@@ -143,7 +144,7 @@ def _escape(found: re.Match[str], is_inside: bool) -> str:
     if kind or short:
         text = _class(name or letter, ((kind or short) == "P") != bool(hat))
     elif other in "sS":
-        text = SPACES if other == "s" else _text(_complement(_spaces()))
+        text = SPACES if other == "s" else _text(complement(spaces()))
     elif other == "h":  # a hexadecimal digit
         text = "0-9A-Fa-f"
     else:
@@ -152,7 +153,8 @@ def _escape(found: re.Match[str], is_inside: bool) -> str:
 
 
 @cache
-def _spaces() -> Ranges:
+def spaces() -> Ranges:
+    r"""Return the ranges of \s."""
     return _union((ord(c), ord(c)) for c in sorted(WHITESPACE))
 
 
