@@ -3,8 +3,10 @@
 python bench/libraries.py --out libraries.json [NAME ...]: first all models on PyTorch, then four processes of
 Flambeau compare each with it (which also fills the driver's cache of kernels), then one process times each.
 The file is written after each model. `python scripts/write_libraries.py --measured libraries.json` writes the
-results into docs/libraries.md. --torch-device cpu: PyTorch without a GPU of its own. --theirs and --ours:
-more folders of packages for one side. The packages are those of `pip install flambeau[torch]`.
+results into docs/libraries.md. --missing: only the models of the scoreboard without times of ours, and
+PyTorch, whose times it has, is not timed again. --torch-device cpu: PyTorch without a GPU of its own.
+--theirs and --ours: more folders of packages for one side. The packages are those of `pip install
+flambeau[torch]`.
 """
 
 import argparse
@@ -13,6 +15,7 @@ import os
 import sys
 import tempfile
 import time
+import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from importlib.metadata import version
@@ -68,6 +71,12 @@ def times(facts: dict[str, Any], side: str) -> dict[str, Any]:
     return {f"{side} {key}": facts[key] for key in TIMES if key in facts}
 
 
+def without_times() -> list[str]:
+    """The models of the scoreboard whose step was not timed on a GPU."""
+    board = tomllib.loads((ROOT / "tests/torch_mode/scoreboard.toml").read_text(encoding="utf-8"))
+    return [name for name, row in board["models"].items() if "step" not in row.get("gpu", {})]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*")
@@ -77,15 +86,17 @@ def main() -> None:
     parser.add_argument("--ours", default="")
     parser.add_argument("--processes", type=int, default=4)
     parser.add_argument("--timers", type=int, default=1, help="processes that time; one disturbs none")
+    parser.add_argument("--missing", action="store_true")
     options = parser.parse_args()
-    names = options.names or list(CASES)
+    names = options.names or (without_times() if options.missing else list(CASES))
+    timed_torch = {} if options.missing else {"FLAMBEAU_LIBRARY_WARM": "1"}
     results = Results(options.out, facts_of_machine())
     ours = variables(options.ours, FLAMBEAU_LIBRARY_DEVICE="cuda")
     with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(options.processes) as pool:
         folder = Path(place)
         theirs = variables(options.theirs, FLAMBEAU_LIBRARY_DEVICE=options.torch_device)
         known = dict[str, dict[str, Any]]()
-        for name, facts in scoreboard.stream("torch", folder, names, **theirs, FLAMBEAU_LIBRARY_WARM="1"):
+        for name, facts in scoreboard.stream("torch", folder, names, **theirs, **timed_torch):
             known[name] = facts
             results.add(name, **times(facts, "torch"), **{k: facts[k] for k in ("error",) if k in facts})
         ready = [name for name in names if known[name]["stage"] == "end"]

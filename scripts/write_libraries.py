@@ -195,7 +195,12 @@ def take_measured(file: Path) -> None:
             continue
         names = {key.replace("flambeau ", "").replace(" ms", "").replace(" ", "_"): key for key in row}
         times = {short: row[key] for short, key in names.items() if key.endswith(" ms")}
-        results[name]["gpu"] = {"passes": passes, "why": row.get("why") or row.get("error", ""), **times}
+        known = results[name].get("gpu", {})  # PyTorch's times, where it was not timed again
+        results[name]["gpu"] = known | {
+            "passes": passes,
+            "why": row.get("why") or row.get("error", ""),
+            **times,
+        }
     if not measured["is_software"]:
         facts["gpu"] = {key: measured[key] for key in ("name", "date", "torch")}
     RESULTS.write_text(text_of(results, facts), encoding="utf-8")
