@@ -1,5 +1,6 @@
 """Values and slopes where formulas end: infinities, zeros, offsets, long sums; dtypes that must stay."""
 
+import math
 import operator
 
 import numpy as np
@@ -175,6 +176,31 @@ def test_tails_of_the_normal_quantile(device):
     np.testing.assert_allclose(found[:4], [-5.612001, -9.262340, -11.464024, -12.948369], rtol=1e-6)
     assert np.isnan(found[4])
     assert fb.tensor([2.0, 3.0], device=device).zeta(1e20).tolist() == pytest.approx([1e-20, 0])
+
+
+def test_inverse_error_function_of_float64():
+    rng = np.random.default_rng(5)
+    middle, small = rng.uniform(-0.99, 0.99, 3000), 10 ** rng.uniform(-300, -2, 500)
+    near_one = 1 - 10 ** rng.uniform(-15, -2, 500)
+    for x, rtol in ((middle, 1e-15), (small, 1e-15), (near_one, 1e-15)):
+        y = fb.tensor(x, dtype=fb.float64, device="cpu").erfinv().numpy()
+        np.testing.assert_allclose([math.erf(v) for v in y], x, rtol=rtol)
+    # erfc is steep: its relative error is that of y times 2 y^2, at most 75 here
+    y = fb.tensor(near_one, dtype=fb.float64, device="cpu").erfinv().numpy()
+    np.testing.assert_allclose([math.erfc(v) for v in y], 1 - near_one, rtol=1e-13)
+    p = 10 ** rng.uniform(-300, -0.31, 1000)  # where x^2 is up to 1,400
+    x = fb.tensor(p, dtype=fb.float64, device="cpu").ndtri().numpy()
+    np.testing.assert_allclose([math.erfc(-v / math.sqrt(2)) / 2 for v in x], p, rtol=2e-12)
+    ends = (
+        fb.tensor([1.0, -1.0, 0.0, -0.0, 1.5, -2.0, NAN, INF], dtype=fb.float64, device="cpu")
+        .erfinv()
+        .numpy()
+    )
+    same(ends, [INF, -INF, 0.0, -0.0, NAN, NAN, NAN, NAN])
+    assert np.signbit(ends[:4]).tolist() == [False, True, False, True]
+    ends = fb.tensor([0.0, 1.0, 0.5, -0.1, 1.1], dtype=fb.float64, device="cpu").ndtri().numpy()
+    same(ends, [-INF, INF, 0.0, NAN, NAN])
+    assert fb.zeros(0, 3, device="cpu").erfinv().shape == (0, 3)
 
 
 def test_ends_of_lines(device):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from math import log, pi, sqrt
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 from ..core.declare import composed, composite
 from ..core.node import is_tensor
 from ..core.refused_gradient import refused
 from ..core.sizes import integers
+from . import normal_quantile
 from .elementwise import elementwise, float_dtype
 from .reduce import in_float32
 
@@ -143,18 +143,6 @@ def _erfcx(x: float) -> float:
     return (1 - r * (1 - 3 * r * (1 - 5 * r))) / (x * sqrt(pi))
 
 
-def _ndtri(p: float) -> float:
-    if 0 < p < 1:
-        return NormalDist().inv_cdf(p)
-    return {0.0: -math.inf, 1.0: math.inf}.get(p, math.nan)
-
-
-def _erfinv(x: float) -> float:
-    if abs(x) < 1e-3:  # (1 + x) / 2 would lose digits of x
-        return x * sqrt(pi) / 2 * (1 + pi * x * x / 12)
-    return _ndtri((1 + x) / 2) / sqrt(2)
-
-
 def _bessel(order: int) -> Callable[[float], float]:
     """exp(-|x|) I(x): a power series up to 20, above it the asymptotic one (Abramowitz and Stegun, 9.7.1)."""
 
@@ -248,7 +236,7 @@ def erfcx(input: Tensor) -> Tensor:
 @elementwise(
     # The inverse function's derivative: 1 / phi(y).
     lambda g, y, x: [g * (y * y * 0.5).exp() * sqrt(2 * pi)],
-    each(_ndtri),
+    normal_quantile.ndtri,
     dtype=float_dtype,
     cost=12,
 )
@@ -257,7 +245,9 @@ def ndtri(input: Tensor) -> Tensor:
     ...
 
 
-@elementwise(lambda g, y, x: [g * (y * y).exp() * (sqrt(pi) / 2)], each(_erfinv), dtype=float_dtype, cost=12)
+@elementwise(
+    lambda g, y, x: [g * (y * y).exp() * (sqrt(pi) / 2)], normal_quantile.erfinv, dtype=float_dtype, cost=12
+)
 def erfinv(input: Tensor) -> Tensor:
     """The inverse of erf. [...] -> [...]"""
     ...
