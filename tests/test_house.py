@@ -83,6 +83,7 @@ SHELVES: dict[str, set[str]] = {
         "cli.serve",
         "cli.web",
         "cli.workloads",
+        "serve.batching",
         "serve.engine",
         "site.chat",
         "site.demo",

@@ -1,6 +1,8 @@
 """Attention by its kernels: masks, sizes and gradients against the formula with all scores at once."""
 
 import math
+from contextlib import nullcontext
+from itertools import product
 
 import numpy as np
 import pytest
@@ -357,6 +359,73 @@ def test_start(variant, kind, gpu, forced):
     by_mask = sdpa(*xs, mask).sum().backward()
     for ours, theirs in zip(found, values(*(by_mask[x] for x in xs)), strict=True):
         check(ours, theirs, 5e-6, variant)
+
+
+def by_rows(q, k, v, starts, keep=True):
+    """Each row of a batch, masked from its own place on, in float64."""
+    n, m = q.shape[-2], k.shape[-2]
+    masks = np.arange(m) <= np.arange(n)[:, None] + np.array(starts)[:, None, None, None]
+    return attention(*(x.astype("f8") for x in (q, k, v)), masks & keep, enable_gqa=True)
+
+
+@pytest.mark.parametrize("variant", ("rows", "64x64.8x8.16.1", "few", "cpu"))
+@pytest.mark.share(2)
+def test_a_start_for_each_row(variant, gpu, forced):
+    """Four rows at places of their own, one past the end, of few and of many queries, with and without a mask
+    beside; a row is bit by bit as with other neighbours."""
+    rng, starts = np.random.default_rng(3), [0, 57, 21, 90]
+    device = "cpu" if variant == "cpu" else gpu
+    for n in (1, 3, 40) if variant != "few" else (1, 3):
+        sizes = ((4, 4, n, 16), (4, 2, 90, 16), (4, 2, 90, 8))
+        arrays = [rng.normal(size=s).astype("f4") for s in sizes]
+        keep = rng.random((4, 1, 1, 90)) < 0.8
+        with forced(variant) if variant != "cpu" else nullcontext():
+            xs = [fb.tensor(x, device=device) for x in arrays]
+            at, mask = fb.tensor(starts, device=device), fb.tensor(keep, device=device)
+            y = sdpa(*xs, is_causal=True, start=at, enable_gqa=True)
+            other = sdpa(*xs, is_causal=True, start=at - 5 * (at == 57).int(), enable_gqa=True)
+            masked = sdpa(*xs, mask, is_causal=True, start=at, enable_gqa=True)
+            got, moved, kept = values(y, other, masked)
+        check(got, by_rows(*arrays, starts), 2e-6, f"{variant}, {n} queries")
+        same = [0, 2, 3]
+        assert np.array_equal(got[same], moved[same]) and not np.array_equal(got[1], moved[1])
+        check(kept, by_rows(*arrays, starts, keep), 2e-6, f"{variant}, {n} queries, masked")
+
+
+def test_gradients_with_a_start_for_each_row(device):
+    rng, starts = np.random.default_rng(4), [2, 5]
+    arrays = [rng.normal(size=s).astype("f4") for s in ((2, 4, 3, 8), (2, 2, 9, 8), (2, 2, 9, 8))]
+    mask = np.arange(9) <= np.arange(3)[:, None] + np.array(starts)[:, None, None, None]
+    found = []
+    for options in ({"is_causal": True, "start": fb.tensor(starts, device=device)}, {"attn_mask": mask}):
+        xs = [fb.tensor(x, device=device).requires_grad_() for x in arrays]
+        if "attn_mask" in options:
+            options = {"attn_mask": fb.tensor(mask, device=device)}
+        grads = sdpa(*xs, enable_gqa=True, **options).square().sum().backward()
+        found.append(values(*(grads[x] for x in xs)))
+    for ours, theirs in zip(*found, strict=True):
+        check(ours, theirs, 5e-6, "gradient")
+
+
+def test_rows_are_put_at_a_place_for_each_entry(device):
+    """Drawn places, also before the first row and past the end; the recorded call writes its rows alone."""
+    rng = np.random.default_rng(5)
+    for width, n in ((16, 1), (16, 3), (3, 2)):
+        table, rows = (rng.normal(size=(5, 2, m, width)).astype("f4") for m in (11, n))
+        for starts in (rng.integers(0, 11, 5), np.array([-2, 0, 10, 11, 99])):
+            want = table.copy()
+            for b, i in product(range(5), range(n)):
+                if 0 <= starts[b] + i < 11:
+                    want[b, :, starts[b] + i] = rows[b, :, i]
+            held, new = fb.tensor(table, device=device), fb.tensor(rows, device=device)
+            at = fb.tensor(starts.astype("i4"), device=device)
+            assert np.array_equal(fb.nn.functional.put_rows(held, new, at).numpy(), want)
+            held.assign_(fb.nn.functional.put_rows(held, new, at))
+            assert np.array_equal(held.numpy(), want)
+    with pytest.raises(
+        ValueError, match=r"start must be one integer or one for each of 5 rows, not i32\[4\]"
+    ):
+        fb.nn.functional.put_rows(held, new, at[:4])
 
 
 def test_start_on_the_cpu():

@@ -34,6 +34,7 @@ CASES = {  # lengths, keys, features of keys and values, mask, options
     "tails": (70, 75, 32, 32, None, {}),
     "causal": (150, 150, 32, 64, None, {"is_causal": True}),
     "causal from a place on": (40, 75, 32, 32, None, {"is_causal": True, "start": 35}),
+    "a place for each row": (40, 75, 32, 32, None, {"is_causal": True, "start": (35, 4)}),
     "bool mask": (70, 75, 64, 32, KEEP, {}),
     "additive mask, softcap": (70, 75, 32, 32, RNG.normal(size=(4, 70, 75)).astype("f4"), {"softcap": 2.0}),
     "lowest mask": (70, 75, 32, 32, LOW, {}),
@@ -68,7 +69,8 @@ def made(case, rng):
 def expected(arrays, mask, start=None, **options):
     n, m = arrays[0].shape[-2], arrays[1].shape[-2]
     if start is not None:
-        mask, options = np.arange(m) <= np.arange(n)[:, None] + start, options | {"is_causal": False}
+        places = np.reshape(start, (-1, 1, 1, 1))
+        mask, options = np.arange(m) <= np.arange(n)[:, None] + places, options | {"is_causal": False}
     return attention(*(a.astype("f8") for a in arrays), mask, **options)
 
 
@@ -77,11 +79,13 @@ def expected(arrays, mask, start=None, **options):
 def test_against_the_formula(case, units):
     arrays, mask, options = made(case, np.random.default_rng(1))
     given = None if mask is None else fb.tensor(mask, device=units)
+    want = expected(arrays, mask, **options)
+    if isinstance(start := options.get("start"), tuple):
+        options["start"] = fb.tensor(start, device=units)
     y = sdpa(*(fb.tensor(a, device=units) for a in arrays), attn_mask=given, **options)
     assert [k.shader.template for k in y.plan()][
         -1
     ] == "attention/subgroup_matrix.wgsl" and y.dtype is fb.float16
-    want = expected(arrays, mask, **options)
     error = np.linalg.norm(y.numpy().astype("f8") - want) / np.linalg.norm(want)
     assert error < 6e-4, f"{case}: {error:.1e}"
 

@@ -13,7 +13,7 @@ import pytest
 from helpers.gguf_models import tiny_chat
 
 from flambeau.models.opened import open_model
-from flambeau.serve import Engine, ModelServer, engine
+from flambeau.serve import Engine, ModelServer, batching, engine
 
 HELLO = [{"role": "user", "content": "hello the world"}]
 
@@ -64,6 +64,8 @@ def test_a_reply_and_its_stream(served):
     assert parts[0]["choices"][0]["delta"] == {"role": "assistant", "content": ""}
     deltas = [p["choices"][0]["delta"].get("content", "") for p in parts if p["choices"]]
     assert "".join(deltas) == text and parts[-2]["choices"][0]["finish_reason"] == "length"
+    cached = parts[-1]["usage"].pop("prompt_tokens_details")["cached_tokens"]
+    assert usage.pop("prompt_tokens_details")["cached_tokens"] <= cached == usage["prompt_tokens"] - 1
     assert parts[-1]["usage"] == usage and len({p["id"] for p in parts}) == 1
     stopped = chat(served, stop=[text[2:4]])[1]["choices"][0]
     assert (
@@ -218,11 +220,13 @@ def test_many_requests(served, monkeypatch):
     [t.join() for t in threads]
     assert [status for status, _ in found] == [200] * 6
     assert len({a["choices"][0]["message"]["content"] for _, a in found}) == 1
-    monkeypatch.setattr(engine, "WAITING", 0)
-    status, answer = chat(served)
+    monkeypatch.setattr(batching, "WAITING", 0)
+    status, answer = chat(served, n=8)  # of two slots
     assert status == 429 and answer["error"]["type"] == "rate_limit_error"
-    status, answer = chat(served, stream=True)
-    assert status in (200, 429) and "wait for the model" in str(answer)
+    assert answer["error"]["message"] == "32 texts wait for the model: try again later"
+    status, answer = chat(served, stream=True, n=8)
+    assert status == 429 and "wait for the model" in str(answer)
+    assert chat(served)[0] == 200
 
 
 @pytest.mark.share(2)

@@ -18,9 +18,9 @@
   let bias_at = (head / p.heads) * p.bias_batch + (head % p.heads) * p.bias_head; //% if o.bias
 {%- endmacro %}
 
-//# the place of the first query among the keys
-{% macro begin(o) -%}
-  let begin = u32(in3[0]); //% if o.placed
+//# the place of the first query among the keys, one for all or one for each row of the batch
+{% macro begin(o, head="head") -%}
+  let begin = u32(in3[{{ head ~ " / p.heads" if o.each else "0" }}]); //% if o.placed
   let begin = 0u; //% elif o.causal
 {%- endmacro %}
 

@@ -26,7 +26,7 @@ var<workgroup> sums: array<vec4<f32>, {{ f.threads }}>;
   let beside = lid.x / {{ f.lanes }}u;
   let column = lid.x % {{ f.across }}u;
   let below = lid.x / {{ f.across }}u;
-{{ scoring.begin(o) }}
+{{ scoring.begin(o, "kv * p.group") }}
 //% set all_keys = "p.keys" if whole else "min((piece + 1u) * p.length, p.keys)"
   let end = {{ "min(%s, p.queries + begin)" % all_keys if o.causal else all_keys }};
   // the queries

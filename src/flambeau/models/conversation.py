@@ -1,7 +1,7 @@
 """A conversation with a language model: its history, replies as they are written, and when one ends."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -11,7 +11,7 @@ from ..core.tree import is_mapping
 from ..device import DeviceLike
 from ..errors import FlambeauError
 from ..tokenizers import ChatTemplate, Tokenizer
-from .generation import Decoder
+from .generation import Decoder, NewTokens
 from .grammar import GRAMMARS
 from .opened import open_model
 
@@ -116,15 +116,27 @@ class Writer:
         stop: texts that end it. is_stopped: asked after each token. sampling: options of `generate`.
         """
         new = self.check(ids, max_new_tokens)
-        begin = perf_counter()
-        text, stops = self.tokenizer.stream(), StopTexts(stop)
-        end_tokens = {*self.decoder.ends(sampling.get("eos_token_id", "config"))}
-        reply.prompt, reply.finish = len(ids), "length"
         # a power of two, so that later turns replay the same step
         size = min(1 << (max(len(ids) + new, LEAST) - 1).bit_length(), self.context)
         if {*GRAMMARS} & {*sampling}:
             sampling = {"tokenizer": self.tokenizer} | sampling
         tokens = self.decoder.stream([list(ids)], new, positions=size, **sampling)
+        ends = self.decoder.ends(sampling.get("eos_token_id", "config"))
+        reply.prompt = len(ids)
+        yield from self.texts(tokens, reply, ends, stop, is_stopped)
+
+    def texts(
+        self,
+        tokens: Generator[NewTokens],
+        reply: ReplyStats,
+        ends: Sequence[int],
+        stop: Sequence[str] = (),
+        is_stopped: Callable[[], bool] = lambda: False,
+    ) -> Iterator[str]:
+        """Yield the text of tokens, part by part, until one of `ends`; others are as of `write`."""
+        begin, end_tokens = perf_counter(), {*ends}
+        text, stops = self.tokenizer.stream(), StopTexts(stop)
+        reply.finish = "length"
         try:
             for row in tokens:
                 token = row.tokens[0]

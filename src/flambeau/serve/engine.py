@@ -1,10 +1,9 @@
-"""Answers requests of OpenAI's interface with a model, one after another."""
+"""Answers requests of OpenAI's interface with a model."""
 
 import base64
 import json
 import re
 import struct
-import threading
 import time
 import uuid
 from collections.abc import Callable, Generator, Iterator
@@ -18,9 +17,11 @@ from ..core import dtype as dt
 from ..core.modes import no_grad
 from ..core.tree import is_dict, is_list
 from ..models.conversation import ReplyStats, Writer, prompt_of
-from ..models.grammar import Grammar
+from ..models.grammar import Grammar, Guide, vocabulary_of
 from ..models.opened import OpenedModel
+from ..models.sampling import Sampling
 from ..tensor import tensor
+from .batching import WAITING, Batcher, Closing, QueueFull, Text, text_of
 from .requests import (
     CHAT,
     COMPLETION,
@@ -37,7 +38,8 @@ from .requests import (
     tools_of,
 )
 
-WAITING = 32  # requests that may wait for the model
+SLOTS, SLOTS_OF_CPU = 8, 2  # texts at once; each step computes all slots, which takes a CPU longer
+CONTEXT = 4096  # tokens of a slot by default, at most
 MOST_INPUTS = 256  # texts of a request for embeddings
 # calls of functions as Hermes, Qwen and SmolLM write them
 CALL = re.compile(r"<tool_call>\s*(.*?)\s*(?:</tool_call>|$)", re.DOTALL)
@@ -66,43 +68,40 @@ class ReplyPlan(NamedTuple):
     has_tools: bool
 
 
+class SlotReply(NamedTuple):
+    """A text that is being written, and what was read of it."""
+
+    text: Text
+    stats: ReplyStats
+
+
 class Engine:
-    """Answers requests with a model: chat, completions and embeddings. One request runs at a time, and the
+    """Answers requests with a model: chat, completions and embeddings. Several texts advance together, and
     others wait.
 
     opened: the model with its tokenizer and template. name: of the model, in answers. context: the most
-    tokens of a text.
+    tokens of a text, by default 4,096 or fewer. slots: texts at once, by default 8, on a CPU 2.
     """
 
-    def __init__(self, opened: OpenedModel, name: str, context: int | None = None):
+    def __init__(self, opened: OpenedModel, name: str, context: int | None = None, slots: int | None = None):
         self.opened, self.name = opened, name
-        self.writer = Writer(opened.model, opened.tokenizer, context)
+        self.writer = Writer(opened.model, opened.tokenizer, context or CONTEXT)
         self.created = int(time.time())
-        self.turn, self.waiting, self.count = threading.Lock(), 0, threading.Lock()
+        self.device = next(opened.model.parameters()).device
+        slots = slots or slots_of(self.device)
+        self.batcher = Batcher(opened.model, slots, self.writer.context)
+        self.vocabulary = min(len(opened.tokenizer), int(opened.model.config.vocab_size))
         self.is_closing = False
+
+    def close(self) -> None:
+        """End the texts that are being written."""
+        self.is_closing = True
+        self.batcher.close()
 
     def models(self) -> Event:
         """Return the list of models, which has one."""
         row = {"id": self.name, "object": "model", "created": self.created, "owned_by": "flambeau"}
         return {"object": "list", "data": [row]}
-
-    @contextmanager
-    def alone(self) -> Generator[None]:
-        """Wait until the model is free. BadRequest with status 429 if too many wait."""
-        with self.count:
-            if self.waiting >= WAITING:
-                raise BadRequest(
-                    f"{WAITING} requests wait for the model: try again later", None, 429, "rate_limit_error"
-                )
-            self.waiting += 1
-        try:
-            with self.turn:
-                if self.is_closing:
-                    raise BadRequest("the server is shutting down", None, 503, "server_error")
-                yield
-        finally:
-            with self.count:
-                self.waiting -= 1
 
     # --- requests ---
 
@@ -167,7 +166,10 @@ class Engine:
         for row in rows:
             if isinstance(row, str):
                 prompts.append(tokenizer.encode(row))
-            elif is_list(row) and _are_tokens(row) and all(0 <= t < len(tokenizer) for t in row):
+            elif is_list(row) and _are_tokens(row):
+                if wrong := [t for t in row if not 0 <= t < self.vocabulary]:
+                    rule = f"pass tokens from 0 to {self.vocabulary - 1:,}"
+                    raise BadRequest(f"{name}: has the token {wrong[0]}: {rule}", name)
                 prompts.append(row)
             else:
                 raise BadRequest(f"{name}: takes a text, tokens, or lists of these", name)
@@ -180,53 +182,56 @@ class Engine:
     def events(self, plan: ReplyPlan, is_gone: IsGone) -> Iterator[Event]:
         """Yield the parts of a streamed answer. is_gone: asked after each token; True ends it."""
         head = self._head(plan, "chat.completion.chunk" if plan.kind == "chat.completion" else plan.kind)
-        prompt = written = 0
-        for index, ids, sampling in self._choices(plan):
-            if plan.kind == "chat.completion":
-                yield head | {"choices": [_delta(index, {"role": "assistant", "content": ""})]}
-            reply, logs = ReplyStats(), 0
-            tools = ToolText() if plan.has_tools else None
-            for part in self._write(plan, ids, reply, sampling, is_gone):
-                shown = part if tools is None else tools.push(part)
-                lines = self._logprobs(plan, reply, logs)
-                logs = len(reply.logprobs)
-                if shown:
-                    yield head | {"choices": [self._part(plan, index, shown, lines)]}
-            calls = tools.calls() if tools is not None else []
-            if tools is not None and (rest := tools.rest(calls)):
-                yield head | {"choices": [self._part(plan, index, rest, None)]}
-            if calls:
-                yield head | {"choices": [_delta(index, {"tool_calls": calls})]}
-            finish = "tool_calls" if calls else _finish(reply)
-            last: Event = {"index": index, "finish_reason": finish, "logprobs": None}
-            last |= {"delta": {}} if plan.kind == "chat.completion" else {"text": ""}
-            yield head | {"choices": [last]}
-            prompt, written = prompt + len(ids) * (index % plan.choices == 0), written + len(reply.ids)
-        if plan.usage:
-            yield head | {"choices": [], "usage": _usage(prompt, written)}
+        with self._writing(plan) as texts:
+            for index, reply in enumerate(texts):
+                for choice in self._parts(plan, index, reply, is_gone):
+                    yield head | {"choices": [choice]}
+            if plan.usage:
+                yield head | {"choices": [], "usage": _usage(plan, texts)}
+
+    def _parts(self, plan: ReplyPlan, index: int, reply: SlotReply, is_gone: IsGone) -> Iterator[Event]:
+        """Yield the parts of one of several replies."""
+        is_chat = plan.kind == "chat.completion"
+        if is_chat:
+            yield _delta(index, {"role": "assistant", "content": ""})
+        logs = 0
+        tools = ToolText() if plan.has_tools else None
+        for part in self._write(plan, reply, is_gone):
+            shown = part if tools is None else tools.push(part)
+            lines = self._logprobs(plan, reply.stats, logs)
+            logs = len(reply.stats.logprobs)
+            if shown:
+                yield self._part(plan, index, shown, lines)
+        calls = tools.calls() if tools is not None else []
+        if tools is not None and (rest := tools.rest(calls)):
+            yield self._part(plan, index, rest, None)
+        if calls:
+            yield _delta(index, {"tool_calls": calls})
+        finish = "tool_calls" if calls else _finish(reply.stats)
+        last: Event = {"index": index, "finish_reason": finish, "logprobs": None}
+        yield last | ({"delta": {}} if is_chat else {"text": ""})
 
     def answer(self, plan: ReplyPlan, is_gone: IsGone) -> Event:
         """Return a whole answer."""
-        choices: list[Event] = []
-        prompt = written = 0
-        for index, ids, sampling in self._choices(plan):
-            reply = ReplyStats()
-            for _ in self._write(plan, ids, reply, sampling, is_gone):
-                pass
-            choice: Event = {"index": index, "finish_reason": _finish(reply)}
-            choice["logprobs"] = self._logprobs(plan, reply, 0)
-            if plan.kind == "chat.completion":
-                message: Event = {"role": "assistant", "content": reply.text}
-                if plan.has_tools and (calls := (tools := ToolText(reply.text)).calls()):
-                    named = [{k: v for k, v in call.items() if k != "index"} for call in calls]
-                    message |= {"content": tools.before.strip() or None, "tool_calls": named}
-                    choice["finish_reason"] = "tool_calls"
-                choice["message"] = message
-            else:
-                choice["text"] = reply.text
-            choices.append(choice)
-            prompt, written = prompt + len(ids) * (index % plan.choices == 0), written + len(reply.ids)
-        return self._head(plan, plan.kind) | {"choices": choices, "usage": _usage(prompt, written)}
+        with self._writing(plan) as texts:
+            choices = [self._choice(plan, i, reply, is_gone) for i, reply in enumerate(texts)]
+            return self._head(plan, plan.kind) | {"choices": choices, "usage": _usage(plan, texts)}
+
+    def _choice(self, plan: ReplyPlan, index: int, written: SlotReply, is_gone: IsGone) -> Event:
+        """Return one of several replies."""
+        for _ in self._write(plan, written, is_gone):
+            pass
+        reply = written.stats
+        choice: Event = {"index": index, "finish_reason": _finish(reply)}
+        choice["logprobs"] = self._logprobs(plan, reply, 0)
+        if plan.kind != "chat.completion":
+            return choice | {"text": reply.text}
+        message: Event = {"role": "assistant", "content": reply.text}
+        if plan.has_tools and (calls := (tools := ToolText(reply.text)).calls()):
+            named = [{k: v for k, v in call.items() if k != "index"} for call in calls]
+            message |= {"content": tools.before.strip() or None, "tool_calls": named}
+            choice["finish_reason"] = "tool_calls"
+        return choice | {"message": message}
 
     def embeddings(self, raw: bytes) -> Event:
         """Answer a request for vectors of texts: the mean of the last layer's features, of length 1."""
@@ -235,14 +240,12 @@ class Engine:
         if form not in ("float", "base64"):
             raise BadRequest("encoding_format: pass 'float' or 'base64'", "encoding_format")
         inputs, rows = self._inputs(body, "input", MOST_INPUTS), list[Event]()
-        device = next(self.opened.model.parameters()).device
         for i, ids in enumerate(inputs):
             if len(ids) > self.writer.context:
                 most = self.writer.context
                 raise BadRequest(f"input: has {len(ids):,} tokens: the context has {most:,}", "input")
-            with self.alone(), no_grad():
-                x = self.opened.model.hidden(tensor([ids], dtype=dt.int32, device=device))
-                mean = x.float().numpy()[0].mean(0)
+            with refusals():
+                mean = self.batcher.call(lambda ids=ids: self._mean(ids))
             vector = mean / max(float(np.linalg.norm(mean)), 1e-12)
             numbers: Any = [float(v) for v in vector]
             if form == "base64":
@@ -252,36 +255,50 @@ class Engine:
         usage = {"prompt_tokens": count, "total_tokens": count}
         return {"object": "list", "data": rows, "model": self.name, "usage": usage}
 
+    def _mean(self, ids: list[int]) -> np.ndarray:
+        """Return the mean of the last layer's features. -> [d]"""
+        with no_grad():
+            x = self.opened.model.hidden(tensor([ids], dtype=dt.int32, device=self.device))
+            return x.float().numpy()[0].mean(0)
+
     # --- parts of answers ---
 
-    def _choices(self, plan: ReplyPlan) -> Iterator[tuple[int, list[int], dict[str, Any]]]:
-        """Yield (number, prompt, options) of each reply; each has draws of its own."""
-        for i, ids in enumerate(plan.prompts):
-            for j in range(plan.choices):
-                sampling = dict(plan.sampling)
-                if "seed" in sampling:
-                    sampling["seed"] += j
-                yield i * plan.choices + j, ids, sampling
+    @contextmanager
+    def _writing(self, plan: ReplyPlan) -> Generator[list[SlotReply]]:
+        """Begin to write the texts of a request; end them when the request ends."""
+        texts = self._texts(plan)
+        try:
+            yield [SlotReply(text, ReplyStats()) for text in texts]
+        finally:
+            for text in texts:
+                text.cancel()
 
-    def _write(
-        self,
-        plan: ReplyPlan,
-        ids: list[int],
-        reply: ReplyStats,
-        sampling: dict[str, Any],
-        is_gone: IsGone,
-    ) -> Iterator[str]:
-        if plan.top is not None:
-            sampling = sampling | {"logprobs": plan.top}
+    def _texts(self, plan: ReplyPlan) -> list[Text]:
+        """Return the texts of a request, which begin to be written. BadRequest with status 429 if too many
+        wait."""
+        with refusals():
+            texts = [self._text(plan, ids, j) for ids in plan.prompts for j in range(plan.choices)]
+            self.batcher.add(texts)
+        return texts
 
+    def _text(self, plan: ReplyPlan, ids: list[int], choice: int) -> Text:
+        """Return a text to write. choice: its number among those of the same prompt."""
+        options, ends, guide = dict(plan.sampling), self.writer.decoder.ends(), None
+        if (grammar := options.pop("grammar", None)) is not None:
+            trie = vocabulary_of(self.opened.tokenizer)
+            guide = Guide(grammar, trie, ends, self.opened.model.config.vocab_size)
+        if "seed" in options:  # each choice has draws of its own
+            options["seed"] += choice
+        how = Sampling(**options, eos_token_id=ends, logprobs=plan.top)
+        return text_of(ids, self.writer.check(ids, plan.new), how, guide)
+
+    def _write(self, plan: ReplyPlan, reply: SlotReply, is_gone: IsGone) -> Iterator[str]:
         def is_stopped() -> bool:
             return self.is_closing or is_gone()
 
-        with self.alone():
-            try:
-                yield from self.writer.write(ids, reply, plan.new, plan.stops, is_stopped, **sampling)
-            except ValueError as e:
-                raise BadRequest(str(e)) from None
+        with refusals():
+            tokens, ends = reply.text.tokens(is_stopped), reply.text.how.ends
+            yield from self.writer.texts(tokens, reply.stats, ends, plan.stops, is_stopped)
 
     def _head(self, plan: ReplyPlan, kind: str) -> Event:
         prefix = "chatcmpl" if plan.kind == "chat.completion" else "cmpl"
@@ -369,8 +386,31 @@ def _finish(reply: ReplyStats) -> str:
     return "stop" if reply.finish == "stop" else "length"
 
 
-def _usage(prompt: int, written: int) -> Event:
-    return {"prompt_tokens": prompt, "completion_tokens": written, "total_tokens": prompt + written}
+def _usage(plan: ReplyPlan, replies: list[SlotReply]) -> Event:
+    prompt, written = sum(map(len, plan.prompts)), sum(len(r.stats.ids) for r in replies)
+    details = {"cached_tokens": sum(r.text.reused for r in replies)}
+    counts = {"prompt_tokens": prompt, "completion_tokens": written, "total_tokens": prompt + written}
+    return {**counts, "prompt_tokens_details": details}
+
+
+def slots_of(device: Any) -> int:
+    """Return how many texts advance together on a device, by default."""
+    is_slow = device.kind == "cpu" or (device.kind == "gpu" and device.limits.software)
+    return SLOTS_OF_CPU if is_slow else SLOTS
+
+
+@contextmanager
+def refusals() -> Generator[None]:
+    """Answer errors of the slots as OpenAI's interface does."""
+    try:
+        yield
+    except QueueFull:
+        message = f"{WAITING} texts wait for the model: try again later"
+        raise BadRequest(message, None, 429, "rate_limit_error") from None
+    except Closing:
+        raise BadRequest("the server is shutting down", None, 503, "server_error") from None
+    except ValueError as e:
+        raise BadRequest(str(e)) from None
 
 
 def grammar_of(body: dict[str, Any]) -> Grammar | None:

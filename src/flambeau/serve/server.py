@@ -77,8 +77,7 @@ class ModelServer(ThreadingHTTPServer):
         """End the replies that are being written, and the server."""
         self.engine.is_closing = True
         self.shutdown()
-        with self.engine.turn:  # the reply that is being written has ended
-            pass
+        self.engine.close()
         self.server_close()
 
 

@@ -13,6 +13,7 @@ from ...core import dtype as dt
 from ...core.choose import choose
 from ...core.declare import composed, kernel, like_first
 from ...core.modes import is_grad_enabled
+from ...core.node import is_tensor
 from ...core.op import Family, Op, only_real, output_of
 from ...core.shape import broadcast
 from ..elementwise import as_float, tanh, where
@@ -71,6 +72,8 @@ def _masked_scores(
     s = _scores(q, k, bias, **attrs, where=xp.where, tanh=xp.tanh)
     if causal:
         rows, columns = (xp.arange(n) for n in s.shape[1:])
+        if getattr(start, "shape", (1,)) not in ((), (1,)):  # one for each row of the batch
+            start = xp.repeat(start, s.shape[0] // start.shape[0])[:, None, None]
         s = xp.where(columns <= rows[:, None] + start, s, -inf)  # query i is at position start + i
     # A row without keys has the maximum LOWEST: with -inf its weights would be exp(-inf + inf), NaN.
     padded = xp.pad(s, [(0, 0), (0, 0), (0, 1)], constant_values=LOWEST)
@@ -99,6 +102,13 @@ def _norms(
     return xp.stack(norms, axis=-1)
 
 
+def _for_lines(start: Any, lines: int) -> Any:
+    """One position, or those of rows of a batch as [lines, 1, 1]."""
+    if not is_tensor(start) or prod(start.shape) == 1:
+        return start
+    return start.repeat_interleave(lines // start.shape[0]).reshape(lines, 1, 1)
+
+
 def _weights(
     q: Tensor,
     k: Tensor,
@@ -112,7 +122,8 @@ def _weights(
     s = _scores(q, k, bias, **attrs, where=where, tanh=tanh)
     ok = s >= LOWEST  # -inf in a mask is "no key"; a row of LOWEST is not
     if causal:
-        rows = type(q).arange(s.shape[1], dtype=dt.int32, device=q.device).unsqueeze(1) + start
+        rows = type(q).arange(s.shape[1], dtype=dt.int32, device=q.device).unsqueeze(1)
+        rows = rows + _for_lines(start, s.shape[0])
         ok = ok & (type(q).arange(s.shape[2], dtype=dt.int32, device=q.device) <= rows)
     s = ok.where(s, LOWEST)
     # The maximum only shifts, so it needs no gradient.
@@ -457,8 +468,8 @@ def scaled_dot_product_attention(
     """softmax(q @ k.T * scale + mask) @ v, without storing the scores (Dao et al., 2022); software adapters
     store up to 4 Mi of them, gradients on GPUs up to 256 MB. A bool mask keeps scores where it is true, a
     float mask is added. A row without keys gives 0. softcap s limits scores to s * tanh(score / s). Causal
-    query i attends to the keys up to position start + i: `start`, a number, HostScalar or int tensor, is 0
-    for PyTorch's mask.
+    query i attends to the keys up to position start + i: `start`, a number, HostScalar or int tensor, [1] or
+    one for each entry of the first dim, is 0 for PyTorch's mask.
     [..., h, n, d], [..., h, m, d], [..., h, m, e] -> [..., h, n, e]
 
     key: the keys
@@ -486,6 +497,7 @@ def scaled_dot_product_attention(
     bias = None if attn_mask is None else _bias(attn_mask, (*lead, *heads, n, m), len(lead), rank)
     # The kernels support neither dropout nor float64 nor rows beyond WIDEST; storing few scores is faster
     # on software adapters.
+    batch = lead[0] if len(lead) == 1 else 1  # that may have several starts
     by_ops = dropout_p or max(d, e) > WIDEST or not d
     by_ops = by_ops or _stores_scores(query.device, prod(q.shape[:rank]), n, m, start)
     wide = dt.promote(query.dtype, key.dtype, value.dtype).as_float
@@ -493,10 +505,11 @@ def scaled_dot_product_attention(
     dtype = wide if by_ops else _kernel_dtype(query, key, value)
     q, k, v = (_pad_features(x.to(dtype), rank) for x in (q, k, v))
     if by_ops:
-        w = _dropout(_weights(q, k, v, 0 if start is None else start, bias, **attrs), dropout_p)
+        at = start if not is_tensor(start) else index_of(q, start, batch)
+        w = _dropout(_weights(q, k, v, 0 if at is None else at, bias, **attrs), dropout_p)
         y = (w.reshape(k.shape[0], -1, n, m) @ v.unsqueeze(1)).reshape(q.shape[0], n, v.shape[-1])
     else:
-        others: list[Any] = [] if start is None else [index_of(q, start)]
+        others: list[Any] = [] if start is None else [index_of(q, start, batch)]
         more = [*others, *([] if bias is None else [bias])]
         primitive: Any = q._attention
         y = primitive(k, v, *more, placed=bool(others), **attrs)

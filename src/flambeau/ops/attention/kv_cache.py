@@ -29,6 +29,8 @@ def _launch(limits: Limits, table: Node, rows: Node, start: Node) -> list[Launch
     fours = width % 4 == 0
     w = 4 if fours else 1
     sizes: dict[str, int | float] = {"length": length, "rows": rows.shape[1], "width": width // w}
+    each = start.shape[0] > 1
+    sizes |= {"share": table.shape[0] // start.shape[0]} if each else {}
     # As maps have on a GPU, so that a bundle of fusion/horizontal.py may take both.
     threads = THREADS if limits.software else GPU_WORKGROUP
 
@@ -39,7 +41,7 @@ def _launch(limits: Limits, table: Node, rows: Node, start: Node) -> list[Launch
             reads,
             -(-size // threads),
             sizes | {"size": size},
-            {"only": only},
+            {"only": only, "each": each},
             width=w,
             workgroup=(threads, 1, 1),
             traced=1,
@@ -53,32 +55,38 @@ def _launch(limits: Limits, table: Node, rows: Node, start: Node) -> list[Launch
 
 
 def _reference(xp: Namespace, table: Array, rows: Array, start: Array) -> Array:
-    at = xp.arange(table.shape[1]) - start
+    lines, length = table.shape[:2]
+    start = xp.repeat(start, lines // start.shape[0]) if lines else start
+    at = xp.arange(length) - start[:, None]
     inside = (at >= 0) & (at < rows.shape[1])
-    new = xp.take(rows, xp.where(inside, at, 0), axis=1)
-    return xp.where(inside[:, None], new, table)
+    new = rows[xp.arange(lines)[:, None], xp.where(inside, at, 0)]
+    return xp.where(inside[:, :, None], new, table)
 
 
 class Cache(Family):
     @kernel("opaque", shape=like_first, dtype=like_first, xp=_reference, launch=_launch, packs=True)
     def _put(self: Any, rows: Tensor, start: Tensor) -> Prepared:
-        """Write [lines, rows, width] into [lines, length, width] from row `start` (int32[1]) on."""
+        """Write [lines, rows, width] into [lines, length, width] from row `start` on: int32 [1], or [n] for
+        the n-th parts of the lines."""
         return (self, rows, start), {}
 
 
-def index_of(x: Tensor, start: Any) -> Tensor:
-    """Converts a number, HostScalar or tensor of one integer to an int32[1] on x's device."""
+def index_of(x: Tensor, start: Any, batch: int = 1) -> Tensor:
+    """Converts a number, HostScalar or tensor of one integer to an int32[1] on x's device; one integer for
+    each of `batch` rows to an int32[batch]."""
     if not is_tensor(start):
         return x.full((1,), start, dtype=dt.int32, device=x.device)
-    if not start.dtype.is_int or prod(start.shape) != 1:
-        raise ValueError(f"start must be one integer, not {start.dtype.short}{list(start.shape)}")
-    return start.int().reshape(1)
+    count = prod(start.shape)
+    if not start.dtype.is_int or (count != 1 and start.shape != (batch,)):
+        rows = f" or one for each of {batch} rows" if batch > 1 else ""
+        raise ValueError(f"start must be one integer{rows}, not {start.dtype.short}{list(start.shape)}")
+    return start.int().reshape(count)
 
 
 @composed
 def put_rows(table: Tensor, rows: Tensor, start: int | Tensor | HostScalar) -> Tensor:
-    """Writes `rows` into the table from row `start` (a number, HostScalar or tensor) on. Rows past the end
-    or before row 0 are left out. There is no gradient.
+    """Writes `rows` into the table from row `start` on: a number, HostScalar or tensor; [batch], a place for
+    each entry of the first dim. Rows past the end or before row 0 are left out. There is no gradient.
     [..., length, width], [..., n, width] -> [..., length, width]
 
     Raises ValueError if rows do not have the table's other sizes.
@@ -87,6 +95,6 @@ def put_rows(table: Tensor, rows: Tensor, start: int | Tensor | HostScalar) -> T
         raise ValueError("rows and table may differ only in the number of rows: [..., n, width]")
     # 16-bit elements are written in fours
     kind = table.dtype.wide if table.shape[-1] % 4 else table.dtype
-    flat, at = prod(table.shape[:-2]), index_of(table, start)
+    flat, at = prod(table.shape[:-2]), index_of(table, start, table.shape[0] if table.ndim > 2 else 1)
     held, new = (x.detach().to(kind).reshape(flat, *x.shape[-2:]) for x in (table, rows))
     return held._put(new, at).reshape(*table.shape).to(table.dtype)

@@ -26,6 +26,7 @@ class Options(NamedTuple):
 
     causal: bool
     placed: bool  # whether the first query's position among the keys is an input
+    each: bool  # whether that is one for each row of the batch
     softcap: bool
     bias: str
     bias_in: str
@@ -188,7 +189,8 @@ def _sizes(
         steps = (h * i * j, i * j, j, 1)
         named = zip(("batch", "head", "query", "key"), biases[0].shape, steps, strict=True)
         sizes |= {f"bias_{name}": step if n > 1 else 0 for name, n, step in named}
-    unread = [*(() if biases else ("heads",)), *(("cap", "uncap") if softcap is None else ())]
+    by_head = biases or _has_places(nodes, placed)
+    unread = [*(() if by_head else ("heads",)), *(("cap", "uncap") if softcap is None else ())]
     return _drop_unread(sizes, *unread)
 
 
@@ -197,11 +199,17 @@ def _drop_unread(sizes: dict[str, int | float], *unread: str) -> dict[str, int |
     return {name: size for name, size in sizes.items() if name not in unread}
 
 
+def _has_places(nodes: Nodes, placed: bool) -> bool:
+    """Whether the first query's position is one for each row of the batch."""
+    return placed and nodes[3].shape[0] > 1
+
+
 def _options(
     nodes: Nodes, biases: Nodes, causal: bool, softcap: float | None, placed: bool, **_: Any
 ) -> Options:
     bias = biases[0].dtype.short if biases else ""
-    return Options(causal, placed, softcap is not None, bias, f"in{len(nodes) - 1}")
+    each = _has_places(nodes, placed)
+    return Options(causal, placed, each, softcap is not None, bias, f"in{len(nodes) - 1}")
 
 
 def _is_short(kind: str, nodes: Nodes, causal: bool) -> bool:
@@ -398,7 +406,8 @@ def _split_keys(
     pieces = max(min(-(-keys // max(LEAST_KEYS, f.keys)), most), 1)
     length = -(-keys // pieces // f.keys) * f.keys
     pieces = -(-keys // length)
-    unread = ("scale", "uncap") if biases else ("scale", "uncap", "group")
+    is_read = biases or _has_places(nodes, attrs["placed"])
+    unread = ("scale", "uncap") if is_read else ("scale", "uncap", "group")
     sizes = _drop_unread(_sizes(nodes, biases, **attrs), *unread) | {"rows": rows, "lines": lines}
     count = q.shape[0] * q.shape[1]
     options = {"d": d, "e": e, "f": f, "o": _options(nodes, biases, **attrs), "whole": pieces == 1}
