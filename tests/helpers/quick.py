@@ -86,7 +86,7 @@ QUICK = {  # package: its tests, one to three
     ],
     "tokenizers": ["test_tokenizers.py::test_a_special_token_in_a_text_is_plain_text_unless_asked"],
     "torch_mode": ["test_gradients.py::test_backward_adds_to_grad"],
-    "serve": ["test_serve.py::test_calls_of_functions"],
+    "serve": ["test_tools.py::test_calls_in_each_form"],
     "site": ["test_docs_site.py::test_a_page_of_markdown"],
     "tabs": ["test_tabs.py::test_a_tab_that_closes_in_the_middle"],
     "tune": [

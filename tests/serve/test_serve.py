@@ -13,7 +13,7 @@ import pytest
 from helpers.gguf_models import tiny_chat
 
 from flambeau.models.opened import open_model
-from flambeau.serve import Engine, ModelServer, batching, engine
+from flambeau.serve import Engine, ModelServer, batching
 
 HELLO = [{"role": "user", "content": "hello the world"}]
 
@@ -121,23 +121,6 @@ def test_embeddings(served):
     assert np.allclose(struct.unpack("<32f", base64.b64decode(coded["embedding"])), vectors[0], atol=1e-6)
 
 
-def test_calls_of_functions():
-    """Text, then two calls; parts that end within a mark; what is no call stays text."""
-    text = 'Sure. <tool_call>\n{"name": "add", "arguments": {"a": 1}}\n</tool_call>'
-    text += '<tool_call>{"name": "é"}</tool_call>'
-    tools = engine.ToolText()
-    assert "".join(tools.push(c) for c in text) == "Sure. "
-    calls = tools.calls()
-    assert [c["function"] for c in calls] == [
-        {"name": "add", "arguments": '{"a": 1}'},
-        {"name": "é", "arguments": "{}"},
-    ]
-    assert tools.rest(calls) == ""
-    plain = engine.ToolText()
-    shown = "".join(plain.push(c) for c in "a <tool_call>no")
-    assert plain.calls() == [] and shown + plain.rest([]) == "a <tool_call>no"
-
-
 BAD = {  # a body: status, param, what the message says
     b"{": (400, None, "not JSON"),
     b"[]": (400, None, "not a JSON object"),
@@ -160,7 +143,7 @@ FIELDS = {
     "stream": (1, "is int, not bool"),
     "top_k": (0, "from 1 to"),
     "temprature": (1, "is not a field of this request"),
-    "tool_choice": ("required", "only 'auto' and 'none'"),
+    "tool_choice": ("required", "the request has no tools: pass at least one"),
     "tools": ([{}], "tools[0]: takes"),
     "response_format": ({"type": "json_schema"}, "json_schema needs an object 'schema'"),
 }

@@ -2,7 +2,6 @@
 
 import base64
 import json
-import re
 import struct
 import time
 import uuid
@@ -37,15 +36,30 @@ from .requests import (
     take,
     tools_of,
 )
+from .tools import ToolForm, ToolText, forced_schema, form_of
 
 SLOTS, SLOTS_OF_CPU = 8, 2  # texts at once; each step computes all slots, which takes a CPU longer
 CONTEXT = 4096  # tokens of a slot by default, at most
 MOST_INPUTS = 256  # texts of a request for embeddings
-# calls of functions as Hermes, Qwen and SmolLM write them
-CALL = re.compile(r"<tool_call>\s*(.*?)\s*(?:</tool_call>|$)", re.DOTALL)
-CALL_BEGIN = "<tool_call>"
 Event = dict[str, Any]
 IsGone = Callable[[], bool]
+
+
+class ReplyTools(NamedTuple):
+    """The functions that a reply may call. choice: "auto"; "required" if it must call one, or the name of the
+    one that it must call."""
+
+    form: ToolForm
+    names: tuple[str, ...]
+    choice: str
+
+    def text(self) -> ToolText:
+        """Return what separates a reply's text from its calls."""
+        return ToolText(self.form, self.names, self.choice != "auto")
+
+    def finish(self) -> str:
+        """Return why a reply with calls ended: as with OpenAI, "stop" if the function was named."""
+        return "tool_calls" if self.choice in ("auto", "required") else "stop"
 
 
 class ReplyPlan(NamedTuple):
@@ -65,7 +79,7 @@ class ReplyPlan(NamedTuple):
     streams: bool
     usage: bool
     top: int | None
-    has_tools: bool
+    tools: "ReplyTools | None" = None
 
 
 class SlotReply(NamedTuple):
@@ -108,7 +122,7 @@ class Engine:
     def plan_chat(self, raw: bytes) -> ReplyPlan:
         """Read a request for a reply in a conversation. BadRequest for a wrong one."""
         body = read_body(raw, CHAT)
-        messages, tools = messages_of(body), tools_of(body)
+        messages, (tools, choice) = messages_of(body), tools_of(body)
         grammar = grammar_of(body)
         template = self.opened.template
         if template is None:
@@ -124,10 +138,25 @@ class Engine:
                 raise BadRequest(f"top_logprobs: pass a number from 0 to {MOST_LOGPROBS}", "top_logprobs")
         limit = "max_completion_tokens" if "max_completion_tokens" in body else "max_tokens"
         new = count_of(body, limit) if limit in body else None
+        form = form_of(template.source)
+        if tools is not None and choice != "auto":
+            if grammar is not None:
+                rule = "tool_choice and response_format do not go together: pass one of them"
+                raise BadRequest(rule, "response_format")
+            ids, grammar = [*ids, *self._begin_call(form)], call_grammar(form, tools, choice)
         plan = self._plan("chat.completion", body, [ids], new, top)
         if grammar is not None:
             plan.sampling["grammar"] = grammar
-        return plan._replace(has_tools=tools is not None and grammar is None)
+        if tools is None or (grammar is not None and choice == "auto"):
+            return plan
+        names = tuple(tool["function"]["name"] for tool in tools)
+        return plan._replace(tools=ReplyTools(form, names, choice))
+
+    def _begin_call(self, form: ToolForm) -> list[int]:
+        """Return the tokens of the text that a call begins with."""
+        if not form.begin:
+            return []
+        return self.opened.tokenizer.encode(form.begin, add_special_tokens=False, allow_special=True)
 
     def plan_completion(self, raw: bytes) -> ReplyPlan:
         """Read a request for the continuation of texts. BadRequest for a wrong one."""
@@ -151,9 +180,7 @@ class Engine:
                 raise BadRequest(str(e), "messages" if kind == "chat.completion" else "prompt") from None
         name = take(body, "model", str, self.name)
         sampling, choices = sampling_of(body), count_of(body, "n")
-        return ReplyPlan(
-            kind, name, prompts, new, stops_of(body), sampling, choices, streams, usage, top, False
-        )
+        return ReplyPlan(kind, name, prompts, new, stops_of(body), sampling, choices, streams, usage, top)
 
     def _inputs(self, body: dict[str, Any], name: str, most: int) -> list[list[int]]:
         """Return the tokens of a text, of several, or of lists of tokens."""
@@ -195,7 +222,7 @@ class Engine:
         if is_chat:
             yield _delta(index, {"role": "assistant", "content": ""})
         logs = 0
-        tools = ToolText() if plan.has_tools else None
+        tools = None if plan.tools is None else plan.tools.text()
         for part in self._write(plan, reply, is_gone):
             shown = part if tools is None else tools.push(part)
             lines = self._logprobs(plan, reply.stats, logs)
@@ -207,7 +234,7 @@ class Engine:
             yield self._part(plan, index, rest, None)
         if calls:
             yield _delta(index, {"tool_calls": calls})
-        finish = "tool_calls" if calls else _finish(reply.stats)
+        finish = plan.tools.finish() if plan.tools and calls else _finish(reply.stats)
         last: Event = {"index": index, "finish_reason": finish, "logprobs": None}
         yield last | ({"delta": {}} if is_chat else {"text": ""})
 
@@ -227,10 +254,14 @@ class Engine:
         if plan.kind != "chat.completion":
             return choice | {"text": reply.text}
         message: Event = {"role": "assistant", "content": reply.text}
-        if plan.has_tools and (calls := (tools := ToolText(reply.text)).calls()):
+        if plan.tools is None:
+            return choice | {"message": message}
+        tools = plan.tools.text()
+        tools.push(reply.text)
+        if calls := tools.calls():
             named = [{k: v for k, v in call.items() if k != "index"} for call in calls]
             message |= {"content": tools.before.strip() or None, "tool_calls": named}
-            choice["finish_reason"] = "tool_calls"
+            choice["finish_reason"] = plan.tools.finish()
         return choice | {"message": message}
 
     def embeddings(self, raw: bytes) -> Event:
@@ -334,46 +365,6 @@ class Engine:
         return {"token": text, "logprob": max(log, -9999.0), "bytes": [*text.encode("utf-8", "replace")]}
 
 
-class ToolText:
-    """Separates a reply's text from the calls of functions in it."""
-
-    def __init__(self, text: str = ""):
-        self.text, self.before, self.shown = "", "", 0
-        self.push(text)
-
-    def push(self, part: str) -> str:
-        """Return the text that certainly is no call."""
-        self.text += part
-        at = self.text.find(CALL_BEGIN)
-        self.before = self.text if at < 0 else self.text[:at]
-        # the end may be the beginning of a call
-        keep = next((n for n in range(len(CALL_BEGIN) - 1, 0, -1) if self.before.endswith(CALL_BEGIN[:n])), 0)
-        end = len(self.before) - (keep if at < 0 else 0)
-        shown, self.shown = self.before[self.shown : end], max(self.shown, end)
-        return shown
-
-    def rest(self, calls: list[Event]) -> str:
-        """Return the text that was held back; with calls, only what is before them."""
-        return (self.before if calls else self.text)[self.shown :]
-
-    def calls(self) -> list[Event]:
-        """Return the calls, as OpenAI's interface writes them; [] if one is not valid JSON."""
-        calls: list[Event] = []
-        for i, found in enumerate(CALL.finditer(self.text)):
-            try:
-                call = json.loads(found[1])
-            except (ValueError, RecursionError):
-                return []
-            if not is_dict(call) or not isinstance(call.get("name"), str):
-                return []
-            arguments = json.dumps(call.get("arguments", call.get("parameters", {})), ensure_ascii=False)
-            function = {"name": call["name"], "arguments": arguments}
-            calls.append(
-                {"index": i, "id": f"call_{uuid.uuid4().hex[:24]}", "type": "function", "function": function}
-            )
-        return calls
-
-
 def _are_tokens(values: list[Any]) -> bool:
     return bool(values) and all(type(v) is int for v in values)
 
@@ -432,6 +423,16 @@ def grammar_of(body: dict[str, Any]) -> Grammar | None:
         return _grammar(json.dumps(schema))
     except (ValueError, RecursionError) as e:
         raise BadRequest(f"response_format: {e}", "response_format") from None
+
+
+def call_grammar(form: ToolForm, tools: list[Event], choice: str) -> Grammar:
+    """Return the grammar of a call of one of the functions, or of the named one. BadRequest for parameters
+    that it cannot have."""
+    named = [tool for tool in tools if choice in ("required", tool["function"]["name"])]
+    try:
+        return _grammar(json.dumps(forced_schema(form, named)))
+    except (ValueError, RecursionError) as e:
+        raise BadRequest(f"tools: parameters: {e}", "tools") from None
 
 
 @lru_cache(16)

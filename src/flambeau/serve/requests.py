@@ -155,18 +155,37 @@ def _with_arguments(call: Any, i: int) -> Any:
     return {**call, "function": {**function, "arguments": arguments}}
 
 
-def tools_of(body: Body) -> list[dict[str, Any]] | None:
-    """Return the functions that the model may call, None for none."""
+CHOICES = "takes 'auto', 'none', 'required', or {'type': 'function', 'function': {'name': ...}}"
+
+
+def tools_of(body: Body) -> tuple[list[dict[str, Any]] | None, str]:
+    """Return the functions that the model may call, None for none, and "auto", "required" or the name of the
+    one that it must call."""
     tools: Any = body.get("tools")
-    choice: Any = body.get("tool_choice", "auto")
-    if choice not in ("auto", "none"):
-        raise BadRequest("tool_choice: only 'auto' and 'none' are possible", "tool_choice")
-    if tools is None or choice == "none":
-        return None
-    for i, tool in enumerate(tools if is_list(tools) else [None]):
+    rows: list[Any] = [] if tools is None else tools if is_list(tools) else [None]
+    for i, tool in enumerate(rows):
         function: Any = tool.get("function") if is_dict(tool) else None
         if not is_dict(function) or not isinstance(function.get("name"), str):
             raise BadRequest(
                 f"tools[{i}]: takes {{'type': 'function', 'function': {{'name': ...}}}}", "tools"
             )
-    return tools or None
+        if not is_dict(function.get("parameters", {})):
+            raise BadRequest(f"tools[{i}]: parameters is no object: pass a JSON schema", "tools")
+    choice = _choice_of(body.get("tool_choice", "auto"), tools or [])
+    return (None, "auto") if choice == "none" or not tools else (tools, choice)
+
+
+def _choice_of(choice: Any, tools: list[dict[str, Any]]) -> str:
+    """Return "auto", "none", "required" or the name of a function. BadRequest for another choice."""
+    function: Any = choice.get("function") if is_dict(choice) else None
+    name: Any = function.get("name") if is_dict(function) else choice
+    if choice in ("auto", "none"):
+        return str(choice)
+    if not isinstance(name, str) or (name != "required" and not is_dict(choice)):
+        raise BadRequest(f"tool_choice: {CHOICES}", "tool_choice")
+    names = [tool["function"]["name"] for tool in tools]
+    if not names:
+        raise BadRequest("tool_choice: the request has no tools: pass at least one", "tool_choice")
+    if name != "required" and name not in names:
+        raise BadRequest(f"tool_choice: no tool is named {name!r}: one of {', '.join(names)}", "tool_choice")
+    return name
