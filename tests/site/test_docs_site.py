@@ -1,6 +1,7 @@
 """The documentation as pages: links, headings, functions, search; and the folder that the command writes."""
 
 import json
+import os
 import re
 import subprocess
 from html import unescape
@@ -214,3 +215,29 @@ def test_the_command_writes_a_folder(tmp_path, monkeypatch):
         refused.output
         == f"flambeau: docs: {tmp_path / 'mine'} holds other files: name an empty or new folder\n"
     )
+
+
+def test_the_pages_are_built_once(tmp_path, monkeypatch):
+    """A second call finds the pages of the same files; those of other files are built."""
+    monkeypatch.setenv("FLAMBEAU_CACHE", str(tmp_path))
+    built = []
+
+    def build(out):
+        built.append(out)
+        out.mkdir()
+        (out / docs.MARK).write_text("{}")
+
+    monkeypatch.setattr(docs, "build_docs", build)
+    first = docs.kept_docs()
+    assert docs.kept_docs() == first and len(built) == 1 and first.parent == tmp_path / "docs"
+    old, recent = tmp_path / "docs" / "old", tmp_path / "docs" / "recent"
+    old.mkdir()
+    recent.mkdir()
+    os.utime(old, (0, 0))
+    monkeypatch.setattr(docs, "__version__", "9.9")
+    second = docs.kept_docs()
+    assert second != first and len(built) == 2
+    assert {path.name for path in (tmp_path / "docs").iterdir()} == {first.name, second.name, "recent"}
+    monkeypatch.setenv("FLAMBEAU_CACHE", str(first / docs.MARK))  # a file: no folder can be made in it
+    with pytest.raises(OSError):
+        docs.kept_docs()

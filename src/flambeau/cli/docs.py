@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from ..errors import FlambeauError
-from ..site.docs import build_docs, linker, read_image, sources
+from ..site.docs import build_docs, kept_docs, linker, read_image, sources
 from ..site.notebooks import notebooks, write_notebooks
 from ..site.server import address, serve
 from .web import run_server, scratch_folder
@@ -28,7 +28,8 @@ from .web import run_server, scratch_folder
 def docs(out: Path | None, folder: Path | None, port: int, open_it: bool):
     """Serve the documentation: the pages, one for each function and class, and a search.
 
-    It needs no network. With --out it is a folder that any web server can serve.
+    It needs no network. The first call builds the pages and keeps them in the cache. With --out it is a
+    folder that any web server can serve.
 
     Example: flambeau docs --open
     """
@@ -42,10 +43,13 @@ def docs(out: Path | None, folder: Path | None, port: int, open_it: bool):
     if out is not None or folder is not None:
         return
     with scratch_folder() as scratch:
-        click.echo("building the documentation ...")
-        build_docs(scratch)
+        click.echo("reading the documentation, which is built once for each version ...")
         try:
-            server = serve(scratch, port=port)
+            built = kept_docs()
+        except OSError:  # a cache that can't be written
+            build_docs(built := scratch / "docs")
+        try:
+            server = serve(built, port=port)
         except OSError as e:
             raise FlambeauError(f"docs: port {port}: {e.strerror}: pass another --port") from None
         run_server(server, f"serving {address(server)}", open_it)

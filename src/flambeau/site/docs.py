@@ -6,7 +6,10 @@ import ast
 import json
 import posixpath
 import re
+import shutil
+import tempfile
 import textwrap
+import time
 from collections.abc import Iterator
 from functools import partial
 from html import escape, unescape
@@ -15,20 +18,23 @@ from string import Template
 from typing import NamedTuple
 
 from .. import __version__
-from ..core.files import write_whole
+from ..core.files import cache_folder, write_whole
 from ..errors import FlambeauError
 from . import markdown, notebooks, reference, search
 from .archives import HERE, ROOT, web_folder
+from .hashes import digest
 from .pages import POLICY
 
+READ = {".md", ".py", ".html", ".css", ".js", ".png", ".svg", ".json"}  # files that the pages are made from
+OLD = 7 * 86400  # seconds after which a build of other files is removed from the cache
 # Readers' tasks, each with its pages in order. Pages that are not named come last, under MORE.
 GROUPS = {
     "Start": "README index install tutorial from_pytorch examples",
     "The book": "book/index book/graph book/train book/kernel book/gpt book/page book/inside",
-    "How-to": "howto/photographs howto/faster_loading howto/learning_rate howto/metrics howto/resume"
-    " howto/training_loop howto/sixteen_bits howto/several_devices howto/weights howto/chat howto/chat_page"
-    " fine_tuning"
-    " howto/onnx_file howto/page demo howto/slow_kernel howto/wrong_value howto/own_op",
+    "How-to": "howto/photographs howto/arrays howto/faster_loading howto/learning_rate howto/metrics"
+    " howto/resume howto/training_loop howto/sequences howto/sixteen_bits howto/several_devices"
+    " howto/weights howto/chat howto/chat_page fine_tuning howto/onnx_file howto/page demo"
+    " howto/slow_kernel howto/wrong_value howto/own_op",
     "Concepts": "fusion recording devices autodiff inplace dtypes architecture shaders",
     "Train": "learner dashboard data tables augmentation metrics optim mixed_precision",
     "Models": "nn models libraries weights onnx vision rl export site",
@@ -123,6 +129,42 @@ def build_docs(out: Path) -> tuple[int, int]:
     facts = {"version": __version__, "files": sorted(files)}
     write_whole(out / MARK, lambda part: part.write_text(json.dumps(facts, indent=1) + "\n", "utf-8"))
     return sum(name.endswith(".html") for name in files), len(entries)
+
+
+def kept_docs() -> Path:
+    """Return a folder of the cache with the documentation of the installed files, built if they have changed.
+
+    OSError if the cache can't be written.
+    """
+    home = cache_folder("docs")
+    kept = home / fingerprint()
+    if (kept / MARK).is_file():
+        return kept
+    home.mkdir(parents=True, exist_ok=True)
+    for old in home.iterdir():  # another process may serve a newer one
+        if time.time() - old.stat().st_mtime > OLD:
+            shutil.rmtree(old, ignore_errors=True)
+    with tempfile.TemporaryDirectory(dir=home) as scratch:
+        built = Path(scratch) / "site"
+        build_docs(built)
+        try:
+            built.replace(kept)
+        except OSError:  # another process was faster
+            if not (kept / MARK).is_file():
+                raise
+    return kept
+
+
+def fingerprint() -> str:
+    """Return a digest of the names, sizes and times of the files that the documentation is made from."""
+    of_checkout = [ROOT / name for name in ("README.md", "docs", "examples", "web")]
+    roots = [HERE, *(of_checkout if docs_folder().parent == ROOT else ())]
+    files = (path for root in roots for path in ([root] if root.is_file() else sorted(root.rglob("*"))))
+    facts: list[tuple[str, int, int]] = []
+    for path in files:
+        if path.suffix in READ and "__pycache__" not in path.parts:
+            facts.append((str(path), (found := path.stat()).st_size, found.st_mtime_ns))
+    return digest(repr((__version__, facts)).encode())
 
 
 def docs_files(entries: list[reference.PublicName], with_site: bool = False) -> dict[str, bytes]:

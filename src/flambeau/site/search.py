@@ -41,7 +41,9 @@ SUBJECTS = {
     "models.html#ready-made-networks-and-text-generation": "huggingface hub transformers timm pretrained",
     "examples.html#examples": "vae autoencoder gan lstm dqn reinforcement learning diffusion scripts",
     "tables.html#tables": "csv pandas dataframe tabular excel",
-    "data.html#data": "custom dataset",
+    "data.html#data": "custom dataset class weights imbalanced oversampling",
+    "howto/arrays.html#convert-numpy-arrays-and-tensors": "array from_numpy asarray convert cpu",
+    "howto/sequences.html#train-on-sequences-of-different-lengths": "rnn gru lstm variable length ragged time series",
 }
 # The words of the pages, as readers type them.
 SYNONYMS = {
