@@ -13,13 +13,31 @@ const compile = python.runPython(`
 import ast, importlib.util, zipfile
 from importlib._bootstrap_external import _code_to_hash_pyc
 
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+OURS = "flambeau/"
+
+def strip(node, hidden, ours):
+    """Remove what only help() reads, where nobody asks it: docstrings of other packages, and those of private
+    functions and classes with all inside. Of our private functions also the annotations, except __init__'s
+    and the like, which help() shows for their class; functools.singledispatch reads them in other packages."""
+    for child in ast.iter_child_nodes(node):
+        inner = hidden
+        if isinstance(child, (*FUNCTIONS, ast.ClassDef)):
+            private = child.name.startswith("_")
+            inner = hidden or (private and not child.name.endswith("__"))
+            if (inner or private or not ours) and ast.get_docstring(child, clean=False) is not None:
+                child.body = child.body[1:] or [ast.copy_location(ast.Pass(), child.body[0])]
+        if isinstance(child, FUNCTIONS) and inner and ours:
+            given = child.args
+            child.returns = None
+            for one in (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg):
+                if one is not None:
+                    one.annotation = None
+        strip(child, inner, ours)
+
 def parsed(data, name):
-    """The module without the docstrings of private functions and classes, which nobody asks help() for."""
     tree = ast.parse(data, name)
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and node.name.startswith("_"):
-            if ast.get_docstring(node, clean=False) is not None:
-                node.body = node.body[1:] or [ast.copy_location(ast.Pass(), node.body[0])]
+    strip(tree, False, name.startswith(OURS))
     return tree
 
 def compiled(source, target):

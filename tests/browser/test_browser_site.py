@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from flambeau.cli import main
-from flambeau.site import archives, serve
+from flambeau.site import archives, node, pyodide, serve
 from flambeau.site.server import QuietHandler, address
 
 from .paper import READY, draw, expect, overflow, until
@@ -202,9 +202,7 @@ def test_who_loaded_it_once_can_go_offline(browser, site_folder, monkeypatch, co
     twice = [name for name in files if whole.count(f"/{name}") != 1]
     assert not twice or not controlled, f"not downloaded once: {twice} of {asked}"
     apart = sum(sent[f"/{name}"] for name in manifest["mnist"].values())
-    # 9.58 MB on 2026-11-28: with `distributed` and `remote`, by which tabs join a training (0.3 MB), the
-    # Playground (0.06 MB), tokenizers, agents, 8-bit floats and quantised blocks (0.24 MB)
-    assert sum(sent.values()) - apart < 9.9e6 or not controlled, sent
+    assert sum(sent.values()) - apart < 9.5e6 or not controlled, (sum(sent.values()) - apart, sent)
     context.set_offline(True)
     server.shutdown()
     server.server_close()
@@ -296,6 +294,75 @@ def test_folders_are_compiled_separately(monkeypatch):
     }
     assert archives.compile_archives(plain) == plain
     assert asked == ["a:a", "a:a/b", "b:"]
+
+
+RUN = """import { readFileSync } from "node:fs";
+import { pathToFileURL } from "node:url";
+const [folder, archive, code] = process.argv.slice(2);
+const { loadPyodide } = await import(pathToFileURL(`${folder}/pyodide.mjs`));
+const python = await loadPyodide({ indexURL: folder });
+python.FS.writeFile("/a.zip", readFileSync(archive));
+console.log(python.runPython(code));
+process.exit(0);
+"""
+OF_OURS = '''
+def public(x: int) -> str:
+    """Shown."""
+class Public:
+    """Shown."""
+    size: int = 0
+    def __init__(self, x: int):
+        """Private."""
+    def method(self, x: int) -> str:
+        """Shown."""
+class _Private:
+    """Private."""
+    size: int = 0
+    def method(self, x: int, *more: int, **named: int) -> str:
+        """Private."""
+def _private(x: int) -> str:
+    """Private."""
+    def inner(x: int) -> str:
+        """Private."""
+    return inner
+'''
+READ = """
+import json, sys
+sys.path.insert(0, "/a.zip")
+import flambeau.x as x, other
+of = lambda f: [f.__doc__, sorted(f.__annotations__)]
+public = [of(f) for f in (x.public, x.Public, x.Public.__init__, x.Public.method)]
+private = [of(f) for f in (x._Private, x._Private.method, x._private, x._private(1))]
+json.dumps([public, private, of(other._private), of(other.public)])
+"""
+
+
+@pytest.mark.share(12, first=4)
+def test_only_what_help_shows_is_compiled(tmp_path):
+    """Docstrings and annotations of our private functions go, and the docstrings of other packages."""
+    if not node.program("node"):
+        pytest.skip("no Node.js: nothing is compiled")
+    source = archives.zip_files({"flambeau/x.py": OF_OURS.encode(), "other.py": OF_OURS.encode()})
+    packed = archives.compile_archives({"a": source})
+    assert packed is not None and sorted(archives.unzip_files(packed["a"])) == ["flambeau/x.pyc", "other.pyc"]
+    (tmp_path / "a.zip").write_bytes(packed["a"])
+    (tmp_path / "read.mjs").write_text(RUN)
+    call = [
+        str(node.program("node")),
+        str(tmp_path / "read.mjs"),
+        str(pyodide.folder()),
+        str(tmp_path / "a.zip"),
+    ]
+    done = subprocess.run([*call, READ], capture_output=True, text=True, check=True)
+    public, private, other, shown = json.loads(done.stdout)
+    assert public == [
+        ["Shown.", ["return", "x"]],
+        ["Shown.", ["size"]],
+        [None, ["x"]],
+        ["Shown.", ["return", "x"]],
+    ]
+    assert private == [[None, ["size"]], [None, []], [None, []], [None, []]]
+    assert other == [None, ["return", "x"]] and shown == [None, ["return", "x"]]
 
 
 def test_the_archive_is_the_package(site):

@@ -43,7 +43,7 @@ SUBJECTS = {
     "tables.html#tables": "csv pandas dataframe tabular excel",
     "data.html#data": "custom dataset class weights imbalanced oversampling",
     "howto/arrays.html#convert-numpy-arrays-and-tensors": "array from_numpy asarray convert cpu",
-    "howto/sequences.html#train-on-sequences-of-different-lengths": "rnn gru lstm variable length ragged time series",
+    "howto/sequences.html#train-on-sequences-of-different-lengths": "rnn gru lstm variable length ragged",
 }
 # The words of the pages, as readers type them.
 SYNONYMS = {
