@@ -126,6 +126,9 @@ def test_the_search_index(files):
 
 
 PHRASES = {
+    "convert numpy array to tensor": "howto/arrays",
+    "train an LSTM on sequences of variable length": "howto/sequences",
+    "class weights imbalanced": "data",
     "save and resume": "howto/resume",
     "learning rate finder": "howto/learning_rate",
     "how do I save my model": "howto/weights",
@@ -241,3 +244,30 @@ def test_the_pages_are_built_once(tmp_path, monkeypatch):
     monkeypatch.setenv("FLAMBEAU_CACHE", str(first / docs.MARK))  # a file: no folder can be made in it
     with pytest.raises(OSError):
         docs.kept_docs()
+
+
+@pytest.mark.parametrize(
+    "doc, html",
+    [
+        ("One\ntwo.", "<p>One two.</p>"),
+        (
+            "x: a size,\n    or two\n*more, k: <others>\nRaises ValueError for x:\n    none.",
+            "<ul><li><code>x</code>: a size, or two</li><li><code>*more, k</code>: &lt;others&gt;</li></ul>"
+            "<p>Raises ValueError for x: none.</p>",
+        ),
+        ("Does it.\nfn: what", "<p>Does it.</p><ul><li><code>fn</code>: what</li></ul>"),
+        ("x: one. y,\nz: two, and\nmore. Note: it", "<p>x: one. y, z: two, and more. Note: it</p>"),
+        ("Note: it is\nlong", "<p>Note: it is long</p>"),
+    ],
+    ids=["prose", "arguments", "prose and arguments", "arguments in a paragraph", "a note"],
+)
+def test_arguments_of_a_docstring_are_a_list(doc, html):
+    assert docs.doc_html(doc) == html
+
+
+def test_a_class_s_page_lists_its_arguments():
+    entry = next(e for e in read("flambeau.nn") if e.title == "flambeau.nn.LSTM")
+    page = docs.doc_html(entry.doc)
+    assert page.startswith("<p>Long short-term memory (Hochreiter and Schmidhuber, 1997).")
+    assert "<li><code>hidden_size</code>: features of the state</li>" in page
+    assert "<p>Raises ValueError for sizes below 1; for probabilities outside 0 to 1;" in page

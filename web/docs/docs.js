@@ -106,11 +106,11 @@ wide.addEventListener("change", fit);
 fit();
 document.querySelector('nav.pages [aria-current="page"]')?.scrollIntoView({ block: "nearest" });
 
-// Browsers scroll a wide table by keys only if it takes the focus.
+// Browsers scroll a wide table or signature by keys only if it takes the focus.
 function focusable() {
-  for (const [i, table] of document.querySelectorAll(".table").entries())
-    if (table.scrollWidth > table.clientWidth)
-      Object.assign(table, { tabIndex: 0, role: "region", ariaLabel: `Wide table ${i + 1}` });
+  for (const [i, box] of document.querySelectorAll(".table, pre.signature").entries())
+    if (box.scrollWidth > box.clientWidth)
+      Object.assign(box, { tabIndex: 0, role: "region", ariaLabel: `Wide ${box.matches("pre") ? "signature" : "table"} ${i + 1}` });
 }
 addEventListener("resize", focusable);
 focusable();

@@ -25,6 +25,8 @@ from .archives import HERE, ROOT, web_folder
 from .hashes import digest
 from .pages import POLICY
 
+# An argument in a docstring: its name, or several, and their meaning.
+ARGUMENT = re.compile(r"((?:\*{0,2}(?:[a-z_]\w*|[A-Z])(?:, )?)+): (.+)")
 READ = {".md", ".py", ".html", ".css", ".js", ".png", ".svg", ".json"}  # files that the pages are made from
 OLD = 7 * 86400  # seconds after which a build of other files is removed from the cache
 # Readers' tasks, each with its pages in order. Pages that are not named come last, under MORE.
@@ -343,9 +345,37 @@ def signature_html(name: str, signature: str) -> str:
 
 
 def doc_html(doc: str) -> str:
-    """Return a docstring as paragraphs."""
-    paragraphs = (" ".join(text.split()) for text in doc.split("\n\n"))
-    return "".join(f"<p>{markdown.inline(text, lambda _: None)}</p>" for text in paragraphs if text)
+    """Return a docstring as paragraphs, and its lines `name: meaning` as lists."""
+    return "".join(paragraph_html(text) for text in re.split(r"\n\s*\n", doc) if text.strip())
+
+
+def paragraph_html(text: str) -> str:
+    """Return a paragraph of a docstring. Arguments are a list if each begins a line; their further lines are
+    indented."""
+    parts: list[str] = []
+    for line in text.splitlines():
+        if parts and line.startswith(" "):
+            parts[-1] += " " + line.strip()
+        else:
+            parts.append(line.strip())
+    found = [ARGUMENT.fullmatch(part) for part in parts]
+    first = next((i for i, match in enumerate(found) if match), len(parts))
+    is_list = all(
+        m or part.startswith("Raises ") for m, part in zip(found[first:], parts[first:], strict=True)
+    )
+    if not is_list:
+        return prose_html(" ".join(parts))
+    rows = "".join(f"<li><code>{escape(m[1])}</code>: {inline(m[2])}</li>" for m in found if m)
+    rest = " ".join(part for part, m in zip(parts[first:], found[first:], strict=True) if not m)
+    return prose_html(" ".join(parts[:first])) + (f"<ul>{rows}</ul>" if rows else "") + prose_html(rest)
+
+
+def prose_html(text: str) -> str:
+    return f"<p>{inline(' '.join(text.split()))}</p>" if text else ""
+
+
+def inline(text: str) -> str:
+    return markdown.inline(text, lambda _: None)
 
 
 def bases_html(bases: tuple[str, ...], classes: dict[str, str]) -> str:

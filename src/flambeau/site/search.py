@@ -40,10 +40,11 @@ SUBJECTS = {
     "install.html#install": "docker container wsl driver drivers gpu found",
     "models.html#ready-made-networks-and-text-generation": "huggingface hub transformers timm pretrained",
     "examples.html#examples": "vae autoencoder gan lstm dqn reinforcement learning diffusion scripts",
+    "nn.html#recurrent-layers": "lstm gru rnn",
     "tables.html#tables": "csv pandas dataframe tabular excel",
     "data.html#data": "custom dataset class weights imbalanced oversampling",
     "howto/arrays.html#convert-numpy-arrays-and-tensors": "array from_numpy asarray convert cpu",
-    "howto/sequences.html#train-on-sequences-of-different-lengths": "rnn gru lstm variable length ragged",
+    "howto/sequences.html#train-on-sequences-of-different-lengths": "variable length ragged padded padding",
 }
 # The words of the pages, as readers type them.
 SYNONYMS = {
