@@ -89,7 +89,7 @@ def test_the_first_page_reads_digits_before_python_and_runs_three_lines(page, si
         page.fill("#source", source)
         page.click("#run")
         expect(page, "#result").to_contain_text(said)
-    for folder in ("playground", "mnist", "image", "chat", "timm", "selftest"):
+    for folder in ("playground", "mnist", "cartpole", "image", "chat", "timm", "selftest"):
         assert page.locator(f"nav.site a[href='{folder}/'], .tiles a[href='{folder}/']").count() == 2
     page.set_viewport_size({"width": 360, "height": 640})
     page.evaluate("scrollTo(0, 0)")

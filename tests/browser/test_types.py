@@ -15,8 +15,21 @@ LOOSE = ["--noEmit", "--allowJs", "--skipLibCheck", "--pretty", "false"]
 MODULES = ["--module", "esnext", "--moduleResolution", "bundler", "--moduleDetection", "force"]
 PAGES = ["--target", "es2024", "--lib", "es2024,dom,dom.iterable"]
 CHECKED = "// @ts-check\n"
-OFFERED = WEB / "mnist" / "own" / "page.js"  # its imports lie beside it in a folder that train.js offers
-BESIDE = {"pad.js": "mnist/pad.js", "preprocess.js": "mnist/preprocess.js", "index.d.ts": "program.d.ts"}
+# of a folder that a page offers: the names of its modules, and where those are in web/
+OFFERED = {
+    "mnist": ("pad.js", "preprocess.js"),
+    "cartpole": ("drive.js", "scene.js"),
+}
+
+
+def offered_folder(folder, page):
+    """The scripts of a folder that a page offers, as they lie there side by side."""
+    folder.mkdir()
+    for name in OFFERED[page]:
+        shutil.copy(WEB / page / name, folder / name)
+    shutil.copy(WEB / "program.d.ts", folder / "index.d.ts")
+    shutil.copy(WEB / page / "own" / "page.js", folder / "page.js")
+    return folder
 
 
 def test_scripts_of_pages_have_no_type_errors(tmp_path):
@@ -31,11 +44,11 @@ def test_scripts_of_pages_have_no_type_errors(tmp_path):
         call = [program, compiler(), *LOOSE, *MODULES, *PAGES, WEB / "types.d.ts"]
     except FlambeauError as e:
         pytest.skip(f"no TypeScript: {e}")
-    for name, source in BESIDE.items():
-        shutil.copy(WEB / source, tmp_path / name)
-    offered, wrong = shutil.copy(OFFERED, tmp_path / OFFERED.name), tmp_path / "wrong.js"
+    folders = [offered_folder(tmp_path / page, page) for page in OFFERED]
+    wrong = tmp_path / "wrong.js"
     wrong.write_text(f"{CHECKED}document.body.inner = 3;\n")
-    checked = [*(path for path in scripts if path != OFFERED), offered, wrong]
+    offered = [folder / "page.js" for folder in folders]
+    checked = [*(path for path in scripts if path.parent.name != "own"), *offered, wrong]
     done = subprocess.run([*map(str, call), *map(str, checked)], capture_output=True, text=True)
     errors = [line for line in done.stdout.splitlines() if "error" in line]
     assert len(errors) == 1 and "wrong.js" in errors[0], done.stdout

@@ -92,6 +92,10 @@ def test_a_prioritized_memory_draws_by_priority(device):
             "PPO(seeds=[1, -2]): a seed is from 0 to 2^64 - 1: pass such numbers",
         ),
         (
+            lambda: rl.PPO(rl.CartPole(8, device="cpu"), record="update"),
+            'PPO(record=\'update\'): unknown: use "iteration" or "parts"',
+        ),
+        (
             lambda: rl.DQN(rl.Pendulum(1, device="cpu")),
             "DQN(Pendulum(1, observations=3, actions=Box(size=1, low=-2.0, high=2.0))): it needs Discrete"
             " actions: use PPO or SAC",
@@ -123,7 +127,7 @@ def test_agents_at_once_learn_as_each_alone(make):
     """The gradients of two agents together are those of two agents with their weights and samples."""
     both = rl.PPO(make(4, device="cpu"), agents=2, hidden=(8,), steps=3, minibatches=2)
     with fb.no_grad():
-        samples = both._samples(*both._roll_out(both._rows))
+        samples, _, _ = both._samples(*both._roll_out(both._rows))
     together = gradients(both, samples)
     for k in range(2):
         alone = rl.PPO(make(2, device="cpu"), hidden=(8,), steps=3, minibatches=2)
@@ -173,6 +177,25 @@ def test_numbers_of_seeds_are_uniform_and_unrelated():
     assert np.abs(among - np.eye(128)).max() < 0.15  # 0.032 is the deviation of unrelated ones
     y = draws.randn(1000).numpy()
     np.testing.assert_allclose([y.mean(), y.std()], [0, 1], atol=0.01)
+
+
+@pytest.mark.parametrize(
+    ("device", "bound"), [("cpu", 1e-6), pytest.param("gpu", 2e-3, marks=pytest.mark.share(6, first=3))]
+)
+def test_parts_learn_as_the_whole_and_show_the_states_of_copies(device, bound):
+    """The parts are recorded: an iteration replays an update."""
+    options = {"seeds": [1], "hidden": (4,), "steps": 3, "epochs": 1, "minibatches": 2, "anneal": False}
+    whole = rl.PPO(rl.CartPole(6, device="cpu"), **options)
+    parts = rl.PPO(rl.CartPole(6, device=device), record="parts", watched=2, **options)
+    for k, expected in enumerate(whole.learn(2 * 3 * 6)):
+        values = parts.iterate()
+        got = parts.summary(values.sums.tolist(), values.by_agent.tolist())
+        np.testing.assert_allclose(got[:6], expected[:6], rtol=bound)
+        assert got.iteration == k + 1 and values.watched.shape == (3, 19, 2)
+        ages = values.watched[:, 4].numpy()
+        assert (ages == [[3 * k + t + 1] * 2 for t in range(3)]).all()
+    for p, q in zip(whole.parameters(), parts.parameters(), strict=True):
+        np.testing.assert_allclose(q.numpy(), p.numpy(), rtol=bound, atol=bound)
 
 
 def learns_to_balance():

@@ -7,7 +7,7 @@ from .environment import Box, Discrete, Environment, EnvironmentStep
 from .gymnasium import GymnasiumEnvironment
 from .networks import AgentMLP
 from .off_policy import LearningProgress
-from .ppo import PPO, Iteration
+from .ppo import PPO, Iteration, IterationTensors
 from .returns import generalized_advantages
 from .sac import SAC
 from .training import train
@@ -27,6 +27,7 @@ __all__ = [
     "FrozenLake",
     "GymnasiumEnvironment",
     "Iteration",
+    "IterationTensors",
     "LearningProgress",
     "MountainCar",
     "Pendulum",

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from math import log, pi
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from .. import nn, optim
 from ..autodiff.backward import Gradients
@@ -14,8 +13,9 @@ from ..core.modes import no_grad
 from ..ops.join import cat, stack
 from ..tensor import Tensor
 from .draws import AgentDraws
-from .environment import Box, Discrete, Environment
+from .environment import Discrete, Environment
 from .networks import AgentMLP
+from .policies import DiscretePolicy, GaussianPolicy
 from .returns import generalized_advantages
 
 
@@ -33,6 +33,18 @@ class Iteration(NamedTuple):
     loss: float
     entropy: float
     by_agent: list[float]
+
+
+class IterationTensors(NamedTuple):
+    """What an iteration leaves on the device; `PPO.summary` makes an Iteration of its sums.
+
+    sums: episodes that ended, their returns and lengths, mean loss and entropy. by_agent: mean returns
+    [agents]. watched: the states of the first copies after each step. [steps, rows, copies]
+    """
+
+    sums: Tensor
+    by_agent: Tensor
+    watched: Tensor
 
 
 class PPO:
@@ -65,17 +77,24 @@ class PPO:
         entropy: float = 0.01,
         value: float = 0.5,
         max_grad_norm: float = 0.5,
+        watched: int = 0,
+        record: str = "iteration",
     ):
         """agents: how many policies are trained at once, each on its share of the copies. seeds: one for each
         agent, which alone selects its random numbers: it learns the same among others as alone. Without seeds
         they are of the stream of `fb.manual_seed`. hidden: the features of the hidden layers. anneal: the
         learning rate falls to 0 over `learn`. entropy, value: the weights of these parts of the loss.
-        max_grad_norm: of each agent's gradients.
+        max_grad_norm: of each agent's gradients. watched: of how many copies `iterate` returns the states.
+        record: "iteration" makes one program of it; "parts" makes one of the rollout and one of an update,
+        which is planned and compiled in a fraction of the time. With an environment that the processor
+        advances it is always by parts.
 
         ValueError if the copies are not a multiple of the agents, or the samples not of the minibatches; for
-        another number of seeds; for seeds if the processor advances the environment.
+        another number of seeds; for seeds if the processor advances the environment; for another `record`.
         """
         agents = _agents_of(env, agents, seeds)
+        if record not in ("iteration", "parts"):
+            raise ValueError(f'PPO(record={record!r}): unknown: use "iteration" or "parts"')
         copies, rest = divmod(env.n, agents)
         if agents < 1 or rest:
             rule = "each agent has the same number of copies"
@@ -87,7 +106,8 @@ class PPO:
         self.steps, self.epochs, self.minibatches = steps, epochs, minibatches
         self.gamma, self.lam, self.clip = gamma, lam, clip
         self.entropy, self.value, self.max_grad_norm = entropy, value, max_grad_norm
-        self.learning_rate, self.anneal = learning_rate, anneal
+        self.learning_rate, self.anneal, self.watched = learning_rate, anneal, watched
+        self._iterations = 0
         outputs = env.action_space.n if isinstance(env.action_space, Discrete) else env.action_space.size
         sizes, device = (env.observation_size, *hidden), env.device
         self._draws = AgentDraws(agents, seeds, device)
@@ -100,10 +120,13 @@ class PPO:
         self.model = nn.ModuleDict({"actor": self.actor, "critic": self.critic, "policy": self.policy})
         self.optimizer = optim.Adam(self.model.parameters(), lr=learning_rate, eps=1e-5)
         self._rows, _ = env.reset(self._randoms())
-        # On the device all of an iteration is one program; with an environment of the host, its parts are.
-        self._iterate = self._iteration if env.on_host else jit(self._iteration)
+        by_parts = env.on_host or record == "parts"
+        self._iterate = self._iteration if by_parts else jit(self._iteration)
         self._choose = jit(self._sample) if env.on_host else self._sample
-        self._learn = jit(self._update) if env.on_host else self._update
+        self._collect = jit(self._roll_out) if by_parts and not env.on_host else self._roll_out
+        self._prepare = jit(self._samples) if by_parts else self._samples
+        self._shuffle = jit(self._orders) if by_parts else self._orders
+        self._learn = jit(self._update) if by_parts else self._update
         self._best = jit(self._greedy)
 
     def learn(self, total_steps: int) -> Iterator[Iteration]:
@@ -113,18 +136,31 @@ class PPO:
         for k in range(count):
             if self.anneal:
                 self.optimizer.lr = self.learning_rate * (1 - k / count)
-            self._rows, sums, by_agent = self._iterate(self._rows)
-            ended, total, length, loss, entropy = sums.tolist()
-            nan = float("nan")
-            yield Iteration(
-                k + 1,
-                (k + 1) * each,
-                total / ended if ended else nan,
-                length / ended if ended else nan,
-                loss,
-                entropy,
-                by_agent.tolist(),
-            )
+            values = self.iterate()
+            yield self.summary(values.sums.tolist(), values.by_agent.tolist(), iteration=k + 1)
+
+    def iterate(self) -> IterationTensors:
+        """An iteration, which is not waited for: for loops of your own, such as a page's."""
+        self._rows, *values = self._iterate(self._rows)
+        self._iterations += 1
+        return IterationTensors(*values)
+
+    def summary(
+        self, sums: Sequence[float], by_agent: Sequence[float] = (), *, iteration: int | None = None
+    ) -> Iteration:
+        """The numbers of `iterate`'s sums, once they are read. iteration: its number, by default of all."""
+        ended, total, length, loss, entropy = sums
+        iteration = self._iterations if iteration is None else iteration
+        nan = float("nan")
+        return Iteration(
+            iteration,
+            iteration * self.steps * self.env.n,
+            total / ended if ended else nan,
+            length / ended if ended else nan,
+            loss,
+            entropy,
+            list(by_agent),
+        )
 
     def act(self, observation: Tensor) -> Tensor:
         """The best actions of observations. [n, size] -> [n], or [n, size of a Box]; n is a multiple of
@@ -137,25 +173,31 @@ class PPO:
 
     # --- One iteration ---
 
-    def _iteration(self, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """A rollout and its updates. Returns the next state, sums for the metrics, and returns by agent."""
+    def _iteration(self, state: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """A rollout and its updates. Returns the next state and what an IterationTensors has."""
         with no_grad():
-            rows, actions = self._roll_out(state)
-        sums, by_agent = self._learn(rows, actions)
-        return rows[-1], sums, by_agent
+            rows, actions = self._collect(state)
+            samples, sums, by_agent = self._prepare(rows, actions)
+        for _ in range(self.epochs):
+            for chosen in self._shuffle():
+                sums = self._learn(samples, chosen, sums)
+        return rows[-1], sums, by_agent, rows[1:, :, : self.watched]
 
-    def _update(self, rows: Tensor, actions: Tensor) -> tuple[Tensor, Tensor]:
-        """The updates by a rollout. Returns sums for the metrics, and returns by agent."""
+    def _orders(self) -> list[Tensor]:
+        """The samples of each minibatch, in a random order. -> [agents, samples] each"""
         with no_grad():
-            samples = self._samples(rows, actions)
-            returns, lengths = rows[1:, -2], rows[1:, -1]  # of the episodes that ended, else 0
-            ended = (lengths > 0).to(dt.float32)
-        parts = [part for _ in range(self.epochs) for part in self._epoch(samples)]
+            order = self._draws.rand(self.steps * self.copies).argsort(1)
+            return list(order.reshape(self.agents, self.minibatches, -1).unbind(1))
+
+    def _update(self, samples: Tensor, chosen: Tensor, sums: Tensor) -> Tensor:
+        """An update by a minibatch. Returns the sums for the metrics, with its loss and entropy."""
         with no_grad():
-            loss, entropy = stack([loss for loss, _ in parts]).mean(), stack([e for _, e in parts]).mean()
-            sums = stack([ended.sum(), returns.sum(), lengths.sum(), loss, entropy])
-            by_agent = self._sum_by_agent(returns) / self._sum_by_agent(ended).clamp(min=1)
-            return sums, by_agent
+            batch = samples.gather(1, chosen.unsqueeze(-1).expand(-1, -1, samples.shape[2]))
+        loss, entropy = self._loss(batch)
+        self.optimizer.step(self._clipped(loss.backward()))
+        with no_grad():
+            parts = stack([loss.detach() / self.agents, entropy.detach()]) / (self.epochs * self.minibatches)
+            return cat([sums[:3], sums[3:] + parts])
 
     def _sample(self, observation: Tensor) -> Tensor:
         """Random actions of the policy. [n, size] -> [n], or [n, size of a Box]"""
@@ -175,9 +217,19 @@ class PPO:
             actions.append(action)
         return stack(rows), stack(actions)
 
-    def _samples(self, rows: Tensor, actions: Tensor) -> Tensor:
+    def _samples(self, rows: Tensor, actions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """What the updates read of each step: observation, action, its log-probability, advantage, return
-        and value. -> [agents, steps * copies, width]"""
+        and value, [agents, steps * copies, width]. And sums for the metrics [5], and returns by agent."""
+        with no_grad():
+            returns, lengths = rows[1:, -2], rows[1:, -1]  # of the episodes that ended, else 0
+            ended = (lengths > 0).to(dt.float32)
+            none = Tensor.zeros(2, device=rows.device)  # loss and entropy, which the updates add
+            sums = cat([stack([ended.sum(), returns.sum(), lengths.sum()]), none])
+            by_agent = self._sum_by_agent(returns) / self._sum_by_agent(ended).clamp(min=1)
+            return self._sample_rows(rows, actions), sums, by_agent
+
+    def _sample_rows(self, rows: Tensor, actions: Tensor) -> Tensor:
+        """The first result of `_samples`."""
         first, size = len(self.env.state_names) + 2, self.env.observation_size
         last = first + 2 * size
         observation = self._across(rows[:-1, first : first + size])
@@ -199,22 +251,6 @@ class PPO:
         logp, _ = self.policy.log_prob(self.actor(observation), action)
         parts = [action, *(x.unsqueeze(-1) for x in (logp, advantage, advantage + value, value))]
         return cat([observation, *parts], -1)
-
-    def _epoch(self, samples: Tensor) -> list[tuple[Tensor, Tensor]]:
-        """An update by each minibatch of a random order of the samples; returns losses and entropies."""
-        with no_grad():
-            total, width = samples.shape[1:]
-            order = self._draws.rand(total).argsort(1)
-            parts = order.reshape(self.agents, self.minibatches, -1).permute(1, 0, 2)
-        out: list[tuple[Tensor, Tensor]] = []
-        for k in range(self.minibatches):
-            with no_grad():
-                chosen = parts[k].unsqueeze(-1).expand(-1, -1, width)
-                batch = samples.gather(1, chosen)
-            loss, entropy = self._loss(batch)
-            self.optimizer.step(self._clipped(loss.backward()))
-            out.append((loss.detach() / self.agents, entropy.detach()))
-        return out
 
     def _loss(self, batch: Tensor) -> tuple[Tensor, Tensor]:
         """The sum of the agents' losses, and the mean entropy."""
@@ -290,42 +326,3 @@ def _agents_of(env: Environment, agents: int, seeds: Sequence[int] | None) -> in
         rule = "it draws its own random numbers"
         raise ValueError(f"PPO({type(env).__name__}, seeds=...): {rule}: use fb.manual_seed")
     return count
-
-
-class DiscretePolicy(nn.Module):
-    """The actions of a Discrete space, by the logits that an actor returns."""
-
-    def sample(self, logits: Tensor, draws: AgentDraws) -> Tensor:
-        """[agents, n, actions] -> [agents, n]"""
-        uniform = draws.rand(*logits.shape[1:])
-        return (logits - (-(uniform + 1e-20).log()).log()).argmax(-1)  # by Gumbel's noise
-
-    def best(self, logits: Tensor) -> Tensor:
-        return logits.argmax(-1)
-
-    def log_prob(self, logits: Tensor, action: Tensor) -> tuple[Tensor, Tensor]:
-        """Log-probabilities of actions [agents, n, 1], and entropies. -> [agents, n] both"""
-        logs = logits.log_softmax(-1)
-        return logs.gather(-1, action.to(dt.int32))[..., 0], -(logs.exp() * logs).sum(-1)
-
-
-class GaussianPolicy(nn.Module):
-    """The actions of a Box: normal, around what an actor returns, with a learned spread."""
-
-    def __init__(self, agents: int, space: Box, device: Any):
-        super().__init__()
-        self.middle, self.reach = (space.high + space.low) / 2, (space.high - space.low) / 2
-        self.log_std = nn.Parameter(Tensor.zeros(agents, 1, space.size, device=device))
-
-    def sample(self, mean: Tensor, draws: AgentDraws) -> Tensor:
-        """[agents, n, size] -> [agents, n, size]"""
-        return mean + self.log_std.exp() * draws.randn(*mean.shape[1:])
-
-    def best(self, mean: Tensor) -> Tensor:
-        return mean
-
-    def log_prob(self, mean: Tensor, action: Tensor) -> tuple[Tensor, Tensor]:
-        scaled = (action - mean) / self.log_std.exp()
-        logp = (-0.5 * scaled.square() - self.log_std - 0.5 * log(2 * pi)).sum(-1)
-        entropy = (0.5 + 0.5 * log(2 * pi) + self.log_std).sum(-1)
-        return logp, entropy.expand(logp.shape)

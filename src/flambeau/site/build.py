@@ -8,7 +8,7 @@ from typing import Any
 from ..core.files import write_whole
 from ..errors import FlambeauError
 from ..export.save import WEIGHTS
-from . import archives, digits, node, photographs, pyodide
+from . import archives, cartpole, digits, node, photographs, pyodide
 from .chat import CHAT, FACTS, site_files
 from .docs import docs_files
 from .hashes import digest, sha256
@@ -18,6 +18,8 @@ from .reference import entries
 
 # Trained by `./run mnist --out web/mnist` on all of MNIST; the site names it by its hash.
 MODEL = "mnist/mnist.safetensors"
+# Trained by scripts/train_cartpole.py.
+POLICY = "cartpole/policy.safetensors"
 MANIFEST = "manifest.json"
 
 
@@ -53,6 +55,7 @@ def build(
     weights = (model or archives.web_folder() / MODEL).read_bytes()
     written |= (mnist := mnist_files(weights))
     written |= (reader := digits.files(weights))
+    written |= (pole := cartpole.files((archives.web_folder() / POLICY).read_bytes()))
     written |= (image := photographs.files())
     manifest: dict[str, Any] = {
         "pyodide": f"{folder}/",
@@ -64,6 +67,7 @@ def build(
         "compiled": compiled,
         "mnist": dict(zip(("model", "digits"), mnist, strict=True)),
         "reader": list(reader),
+        "cartpole": list(pole),
         "image": list(image),
         "files": {name: {"bytes": len(data), "sha256": sha256(data)} for name, data in written.items()},
     }

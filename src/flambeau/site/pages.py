@@ -14,8 +14,8 @@ from .hashes import digest
 
 # folder: name
 NAMES = {
-    "": "Flambeau", "playground": "Playground", "mnist": "Digits", "image": "Photos", "chat": "Chat",
-    "timm": "timm", "selftest": "Self-test",
+    "": "Flambeau", "playground": "Playground", "mnist": "Digits", "cartpole": "CartPole", "image": "Photos",
+    "chat": "Chat", "timm": "timm", "selftest": "Self-test",
 }  # fmt: skip
 DOCS = "docs"  # the folder of the documentation
 DEMO = "demo"  # of web/: the page of `flambeau demo`
@@ -27,7 +27,7 @@ POLICY = (
 )
 PART = re.compile(r"^<!-- (\w+) -->\n", re.MULTILINE)  # stands for parts/NAME.html
 PARTS = "parts"
-NOT_SERVED = (".d.ts", ".mjs", ".md", "mnist.safetensors", ARRAYS)
+NOT_SERVED = (".d.ts", ".mjs", ".md", "mnist.safetensors", "policy.safetensors", ARRAYS)
 WHEEL = "flambeau.whl"  # in pages, stands for the name of the wheel
 MINIFIED = {"executor.js", "program.js", "values.js"}
 # The service worker, and its placeholder for the names of the files that it caches.
