@@ -9,6 +9,7 @@ import pytest
 
 import flambeau as fb
 from flambeau import nn
+from flambeau.core import autocast, overrides
 from flambeau.core.tree import leaves, tree_map
 
 F = nn.functional
@@ -412,6 +413,22 @@ def test_onnx_has_the_names(tmp_path):
     assert str(told.value) == (
         "export(dynamic=...): no dim of 'x' is named 'row': use one of 'batch', 'feature'"
     )
+
+
+def test_functions_of_the_package_do_not_slow_a_replay(monkeypatch):
+    """`fb.exp(x)` turns on overrides; a replay of a recorded step asks no class."""
+    fb.exp(X)
+    assert overrides.is_on()
+    step = fb.jit(lambda x: (x * 2).exp().sum())
+    x = fb.ones(3)
+    for _ in range(2):  # the second call is recorded again, and compared
+        step(x)
+    asked, intercept = [], autocast.intercept
+    monkeypatch.setattr(autocast, "intercept", lambda *call: asked.append(call[0]) or intercept(*call))
+    assert step(x).item() == pytest.approx(3 * np.exp(2), rel=1e-5)
+    assert asked == []
+    _ = x * 2
+    assert asked == ["mul"]
 
 
 def test_training_by_names():
