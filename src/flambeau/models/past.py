@@ -121,4 +121,6 @@ class Past(nn.Module):
         layer.write(key, value, start)
         if at == len(self.layers) - 1:  # the layers share the counter
             layer.count.assign_(start + key.shape[-2])
+            if self.is_padded:  # so that a recorded step takes a new value: one that it only reads is fixed
+                self.padding.assign_(self.padding + 0)
         return layer.keys, layer.values, start

@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -105,7 +106,7 @@ class Engine:
         slots = slots or slots_of(self.device)
         self.batcher = Batcher(opened.model, slots, self.writer.context)
         self.vocabulary = min(len(opened.tokenizer), int(opened.model.config.vocab_size))
-        self.is_closing = False
+        self.is_closing, self.rendering = False, Lock()
 
     def close(self) -> None:
         """End the texts that are being written."""
@@ -128,7 +129,8 @@ class Engine:
         if template is None:
             raise BadRequest("messages: the model has no chat template: use /v1/completions", "messages")
         try:
-            ids = prompt_of(self.opened.tokenizer, template, messages, tools=tools)
+            with self.rendering:  # a template counts its steps
+                ids = prompt_of(self.opened.tokenizer, template, messages, tools=tools)
         except ValueError as e:
             raise BadRequest(str(e), "messages") from None
         top = None

@@ -1,6 +1,7 @@
 """The HTTP server of an engine: paths, a token, limits, streams of events, and its end.
 
-Threads of the standard library: the model answers one request at a time, so an event loop would gain nothing.
+Threads of the standard library: one thread works with the device, and the others wait for it, so an event
+loop would gain nothing.
 """
 
 import hmac
@@ -54,9 +55,7 @@ class ModelServer(ThreadingHTTPServer):
         """Answer a connection in a thread, or refuse it if there are too many."""
         if not self.open.acquire(blocking=False):
             with suppress(OSError):
-                request.sendall(
-                    b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-                )
+                request.sendall(busy_answer())
             self.shutdown_request(request)
             return
         super().process_request(request, client_address)
@@ -205,6 +204,14 @@ class ModelHandler(BaseHTTPRequestHandler):
             return bool(ready) and self.connection.recv(1, socket.MSG_PEEK) == b""
         except (OSError, ValueError):
             return True
+
+
+def busy_answer() -> bytes:
+    """Return the answer to a connection beyond those that may be open."""
+    error = BadRequest(f"{CONNECTIONS} connections are open: try again later", None, 503, "server_error")
+    body = json.dumps(error.body()).encode()
+    head = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 1\r\n"
+    return f"{head}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body
 
 
 GETS: dict[str, Callable[[Engine], Event]] = {
