@@ -22,7 +22,8 @@ from flambeau.site import serve
 from flambeau.site.server import address
 
 PAGES = (
-    "", "playground/", "mnist/", "cartpole/", "image/", "timm/", "selftest/", "join/", "docs/index.html",
+    "", "playground/", "mnist/", "cartpole/", "image/", "chat/", "timm/", "selftest/", "join/",
+    "docs/index.html",
     "docs/learner.html", "docs/book/graph.html", "docs/coverage.html", "docs/examples/vae.html",
     "docs/reference/index.html", "docs/inspect/mnist.html",
 )  # fmt: skip

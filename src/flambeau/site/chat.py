@@ -202,7 +202,8 @@ def _buffers(plan: dict[str, Any], n: int) -> list[int]:
             else:
                 free.remove(fits)
             places[value] = len(sizes) - 1 if fits is None else fits
-        free += [places[v] for v in {*step["reads"]} if v in places and v not in kept and last.get(v) == i]
+        read = [v for v in dict.fromkeys(step["reads"]) if v in places and v not in kept]
+        free += [places[v] for v in read if last[v] == i]
     return sizes
 
 
