@@ -94,6 +94,14 @@ Video models and optical flow, compared once (2026-11-28, small images): r3d_18,
 forms), Swin3D, RAFT small and large pass all four checks, and so does r2plus1d_18 in float64 (in float32
 its gradients are off by 6e-3: kinks of ReLU).
 
+## Architectures of transformers
+
+Small configurations of architectures that no test has, compared once (2026-11-28): all four checks pass for
+29 of 29: albert, audio-spectrogram-transformer, beit, bloom, cohere, convnextv2, deberta-v2, dinov2,
+distilbert, electra, falcon, funnel, gpt_neox, hubert, levit, longformer, mamba2, mpnet, olmo2, opt,
+patchtst, pegasus, phi, segformer, siglip, stablelm, videomae, whisper, xlnet. For rwkv, PyTorch's own
+backward pass refuses.
+
 ## Other packages
 
 Models and losses of packages that no test has, compared once (2026-11-28), all four checks: captum,

@@ -17,6 +17,7 @@ from flambeau.data import (
     WeightedRandomSampler,
     random_split,
 )
+from flambeau.ops import mersenne
 from flambeau.ops.mersenne import MersenneGenerator, torch_numbers, use_torch_numbers
 
 
@@ -301,3 +302,17 @@ def test_samples_beside_torch(torch, text):
         drawn.append((x.sample((6,)).numpy(), library.rand(1).item()))
     np.testing.assert_allclose(drawn[0][0], drawn[1][0], rtol=1e-6)
     assert drawn[0][1] == drawn[1][1]
+
+
+@pytest.mark.parametrize("dtype", [fb.float32, fb.float64, fb.bfloat16])
+def test_pieces_of_a_long_draw_are_one_draw(monkeypatch, dtype):
+    def drawn(n):
+        generator = MersenneGenerator()
+        generator.manual_seed(3)
+        return generator.normals(n, dtype, 0.5, 2.0)
+
+    for n in (16, 65_535, 65_536, 65_552, 131_077):
+        pieces = drawn(n)
+        with monkeypatch.context() as m:
+            m.setattr(mersenne, "PIECE", 1 << 30)
+            np.testing.assert_array_equal(pieces, drawn(n))

@@ -34,6 +34,7 @@ WORDS = 624  # of the twister's state
 STATE_BYTES = 5056  # of PyTorch's `get_state`
 LARGE_RANGE = 1 << 28  # from this number of integers on, each takes 64 bits
 BLOCK = 16  # float normals are computed in blocks of 8 pairs
+PIECE = 1 << 16  # numbers that are computed together: blocks do not depend on each other
 
 
 class MersenneGenerator(Generator):
@@ -180,7 +181,9 @@ class MersenneGenerator(Generator):
         # 16-bit floats draw block by block, so that a rest takes nothing before the last block
         u = self.uniforms(whole if dtype.is_packed else n, kind)
         out = np.empty(n, kind)
-        out[:whole] = fill(u[:whole], mean, std)
+        for at in range(0, whole, PIECE):  # its intermediate arrays stay in the processor's caches
+            end = min(at + PIECE, whole)
+            out[at:end] = fill(u[at:end], mean, std)
         if whole < n:  # the last 16 elements are drawn again
             out[-BLOCK:] = fill(self.uniforms(BLOCK, kind), mean, std)
         return out
