@@ -261,6 +261,7 @@ def test_some_of_the_results(plain):
     ]]  # fmt: skip
 
 
+@pytest.mark.share(3)
 def test_a_language_model_writes_the_desktops_tokens(plain):
     """64 greedy tokens after a prompt."""
     prompt = [3, 5, 7, 11, 13, 17, 19]

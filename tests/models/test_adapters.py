@@ -91,7 +91,7 @@ def test_a_swap_compiles_nothing(tmp_path, gpu):
     assert len({str(text) for text in texts.values()}) > 1
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(12)
 def test_quantised_blocks_stay_while_an_adapter_trains(tmp_path, device):
     tiny_chat(tmp_path / "tiny.gguf", {r"(attn_[qv]|ffn_(gate|up))\.weight": "Q4_0"})
     model = models.from_pretrained(tmp_path / "tiny.gguf", device, keep_quantized=True)

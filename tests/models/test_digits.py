@@ -40,6 +40,6 @@ def trained(steps: int, seed: int = 0) -> float:
     return loss_and_right(model, test.float() / 255 - MEAN, labels)[1].item() / len(labels)
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(12, first=1)
 def test_few_steps_read_most_digits(gpu):
     assert trained(60) > 0.90  # 0.917 to 0.933, seed by seed; 150 steps: 0.96; 500: 0.975 to 0.98

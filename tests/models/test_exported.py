@@ -38,7 +38,7 @@ def generated(model, prompt, count):
     return rows.tolist()[0][len(prompt) :]
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(6, first=0)
 def test_a_saved_decoder_writes_the_tokens_of_generate(tmp_path, on_gpu):
     model = filled(models.LlamaForCausalLM(SIZES)).to(on_gpu)
     out = models.save_decoder(model, tmp_path / "p", context=64, chunk=2)
@@ -53,7 +53,7 @@ def test_a_saved_decoder_writes_the_tokens_of_generate(tmp_path, on_gpu):
     np.testing.assert_allclose(last, logits.detach().numpy(), rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(6, first=2)
 def test_quantised_weights_stay_quantised(tmp_path):
     tiny_chat(tmp_path / "m.gguf", "Q8_0")
     model = open_model(tmp_path / "m.gguf", keep_quantized=True).model
@@ -69,7 +69,7 @@ def test_quantised_weights_stay_quantised(tmp_path):
         assert (other / name).read_text("utf-8") == (out / name).read_text("utf-8")
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(6, first=4)
 def test_a_saved_decoder_draws(tmp_path, on_gpu):
     model = filled(models.LlamaForCausalLM(SIZES | {"num_hidden_layers": 1})).to(on_gpu)
     out = models.save_decoder(model, tmp_path / "p", context=64, chunk=1, sample=True)
