@@ -72,8 +72,8 @@ def differences(got: Array, want: Array, bounds: Array, equal_nan: bool = True) 
     bounds = np.broadcast_to(np.asarray(bounds, "f8"), off.shape)
     with np.errstate(over="ignore", invalid="ignore"):
         units = np.where(where, off / np.maximum(bounds, 1e-300), -1.0)
-    at = tuple(int(i) for i in np.unravel_index(int(np.argmax(units)), off.shape))
-    return Differing(where, at, got[at].item(), want[at].item(), float(bounds[at]))
+    worst = tuple(int(i) for i in np.unravel_index(int(np.argmax(units)), off.shape))
+    return Differing(where, worst, got[worst].item(), want[worst].item(), float(bounds[worst]))
 
 
 def distances(got: Array, want: Array, equal_nan: bool = True) -> Array:

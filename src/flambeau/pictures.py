@@ -85,15 +85,15 @@ class Image(NamedTuple):
 
     def png(self) -> bytes:
         """Return the image as a PNG file."""
-        rows = [self.rgb[at : at + 3 * self.width] for at in range(0, len(self.rgb), 3 * self.width)]
+        rows = [self.rgb[start : start + 3 * self.width] for start in range(0, len(self.rgb), 3 * self.width)]
         header = struct.pack(">2I5B", self.width, self.height, 8, 2, 0, 0, 0)
         data = zlib.compress(b"".join(b"\0" + row for row in rows))
         chunks = _chunk(b"IHDR", header), _chunk(b"IDAT", data), _chunk(b"IEND", b"")
         return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
 
-    def _luma(self, at: int) -> int:
+    def _luma(self, offset: int) -> int:
         """Return the brightness of the pixel at a place in the bytes, 0 to 255 (Rec. 601)."""
-        red, green, blue = self.rgb[at : at + 3]
+        red, green, blue = self.rgb[offset : offset + 3]
         return (299 * red + 587 * green + 114 * blue) // 1000
 
     def __str__(self) -> str:
@@ -101,7 +101,7 @@ class Image(NamedTuple):
         lines: list[str] = []
         for y in range(0, self.height, step * TO_TERMINAL):
             pixels = [3 * (y * self.width + x) for x in range(0, self.width, step)]
-            lines.append("".join(GREYS[self._luma(at) * len(GREYS) >> 8] for at in pixels).rstrip())
+            lines.append("".join(GREYS[self._luma(offset) * len(GREYS) >> 8] for offset in pixels).rstrip())
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -152,10 +152,10 @@ def image(input: Tensor, *, low: float | None = None, high: float | None = None)
     for i in range(n):
         corner = (i // columns * height) * columns * width + i % columns * width
         for y in range(height):
-            at = 3 * (corner + y * columns * width)
+            offset = 3 * (corner + y * columns * width)
             for channel in range(3):
                 begin = (i * channels + min(channel, channels - 1)) * area + y * width
-                out[at + channel : at + 3 * width : 3] = levels[begin : begin + width]
+                out[offset + channel : offset + 3 * width : 3] = levels[begin : begin + width]
     return Image(columns * width, rows * height, bytes(out))
 
 

@@ -93,7 +93,7 @@ def _check_slope(op: Any, inputs: list[Any], device: Any, attrs: dict[str, Any])
     weights = rng.uniform(0.5, 1.5, np.shape(op.xp(np, *map(_as_float64, inputs), **attrs)))
 
     # the reference along the random direction, in float64
-    def at(t: float) -> float:
+    def loss_at(t: float) -> float:
         moved = [
             _as_float64(a) if s is None else _as_float64(a) + t * s
             for a, s in zip(inputs, steps, strict=True)
@@ -108,7 +108,7 @@ def _check_slope(op: Any, inputs: list[Any], device: Any, attrs: dict[str, Any])
     parts = [np.frombuffer(b, "f4").reshape(s.shape) for b, (_, s) in zip(raw, pairs, strict=True)]
     # the slope along the direction is the gradient's dot product with it
     gradient = sum(float((g * s).sum()) for g, (_, s) in zip(parts, pairs, strict=True))
-    slope = slope_of(at, STEP).value
+    slope = slope_of(loss_at, STEP).value
     scale = max(1.0, *(float(np.abs(g).sum()) for g in parts)) if parts else 1.0
     # the tolerance grows with the sum of |g|, since each element was rounded
     assert abs(gradient - slope) <= OF_TERMS * scale, (
@@ -166,7 +166,8 @@ def _describe(worst: Differing, got: Any, want: Any, rtol: float, atol: float) -
         sizes = (("absolute", off, atol), ("relative", off / np.abs(want), rtol))
     for word, size, allowed in sizes:
         # an infinite difference is the greatest, NaN counts as none
-        at = np.unravel_index(np.argmax(np.nan_to_num(size, nan=0, posinf=np.inf)), size.shape)
-        numbers = f"{size[at]:.3g} at {[int(i) for i in at]}: {got[at]:.9g}, not {want[at]:.9g}"
+        worst_index = np.unravel_index(np.argmax(np.nan_to_num(size, nan=0, posinf=np.inf)), size.shape)
+        place, pair = [int(i) for i in worst_index], f"{got[worst_index]:.9g}, not {want[worst_index]:.9g}"
+        numbers = f"{size[worst_index]:.3g} at {place}: {pair}"
         lines.append(f"greatest {word} difference: {numbers} (allowed: {allowed:g})")
     return "\n".join(lines)

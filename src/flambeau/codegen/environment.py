@@ -97,28 +97,28 @@ class LineControl(Extension):
         if " //% " not in source:
             return source
         lines = source.split("\n")
-        for at, line in enumerate(lines):
+        for index, line in enumerate(lines):
             if match := CONTROLLED.match(line):
                 if match[3] not in ("for", "if"):
-                    raise TemplateSyntaxError(f"{match[2]!r} follows no loop or condition", at + 1, name)
-                _control_lines(lines, at)
+                    raise TemplateSyntaxError(f"{match[2]!r} follows no loop or condition", index + 1, name)
+                _control_lines(lines, index)
         return "\n".join(lines)
 
 
-def _control_lines(lines: list[str], at: int) -> None:
+def _control_lines(lines: list[str], index: int) -> None:
     """Wrap a line (or the block that it opens), and those that follow it, in the tags of its control."""
-    kind, end, length = "", at, 0
-    follow: re.Match[str] | None = CONTROLLED.match(lines[at])
+    kind, end, length = "", index, 0
+    follow: re.Match[str] | None = CONTROLLED.match(lines[index])
     while follow:
         text, statement, word = follow.groups()
         kind = kind or word
-        lines[at] = text if word == "same" else f"{{% {statement} %}}{text}"
-        length = block_end(text, lines[at + 1 :])
-        end = at + length
-        at = end + 1
-        while at < len(lines) and lines[at].lstrip().startswith("//#"):
-            at += 1
-        follow = CONTROLLED.match(lines[at]) if at < len(lines) else None
+        lines[index] = text if word == "same" else f"{{% {statement} %}}{text}"
+        length = block_end(text, lines[index + 1 :])
+        end = index + length
+        index = end + 1
+        while index < len(lines) and lines[index].lstrip().startswith("//#"):
+            index += 1
+        follow = CONTROLLED.match(lines[index]) if index < len(lines) else None
         if follow and follow[3] not in FOLLOWING[kind]:
             follow = None
     upto = lines[end].index("}") + 1 if length else len(lines[end])
@@ -144,7 +144,8 @@ class LineMarks(Extension):
             if token.type == "data":
                 pieces = enumerate(token.value.split("\n"), token.lineno)
                 marked = (
-                    f"\x01{stream.name}:{at}\x02{text}" if text.strip() else text for at, text in pieces
+                    f"\x01{stream.name}:{line_number}\x02{text}" if text.strip() else text
+                    for line_number, text in pieces
                 )
                 token = Token(token.lineno, "data", "\n".join(marked))
             yield token

@@ -151,7 +151,7 @@ def lines_of(
     if tidy("\n".join(line for line, _ in marked)) != text:
         return [WgslLine(line, ()) for line in lines]
     return [
-        WgslLine(line, tuple(dict.fromkeys((file, int(at)) for file, at in marks)))
+        WgslLine(line, tuple(dict.fromkeys((file, int(line_number)) for file, line_number in marks)))
         for line, (_, marks) in zip(lines, marked, strict=True)
     ]
 
@@ -220,14 +220,14 @@ def _member_texts(bundle: Shader, env: Environment, called: dict[str, Any]) -> l
     shared: a workgroup runs one of them."""
     memory: dict[tuple[str, str], str] = {}
     texts: list[str] = []
-    for at, member in enumerate(members_of(bundle)):
+    for index, member in enumerate(members_of(bundle)):
         text = _without_head(_text(member.shader, env, called))
-        names = dict(member.buffers) | {name: f"{name}{at}" for name in DECLARED.findall(text)}
+        names = dict(member.buffers) | {name: f"{name}{index}" for name in DECLARED.findall(text)}
         declarations = {(name, type_name): line for line, name, type_name in _memory_of(text)}
         for key, line in declarations.items():
             if key in memory:
                 text = text.replace(line, "")
-            names[key[0]] = memory.setdefault(key, f"{key[0]}{at}")
+            names[key[0]] = memory.setdefault(key, f"{key[0]}{index}")
         texts.append(_rename(text, names, dict(member.words)))
     return texts
 
@@ -471,32 +471,32 @@ class Wgsl(str):
             return f"{self}({stored} != 0u)"
         return self.wrap(f"{self}({stored})")
 
-    def load(self, buffer: str, at: str, width: int) -> str:
+    def load(self, buffer: str, index: str, width: int) -> str:
         """Element `at` of a buffer (with its three neighbours at width 4) as a value of this type, splatted
         when it is narrower."""
         if self.dtype.is_packed:
-            cell = self._unpack(buffer, at, width)
+            cell = self._unpack(buffer, index, width)
         elif isinstance(self.dtype, BlockDType):
-            cell = self._decode(self.dtype, buffer, at, width)
+            cell = self._decode(self.dtype, buffer, index, width)
         else:
-            cell = f"{buffer}[{over(at, 4) if width == 4 else at}]"
+            cell = f"{buffer}[{over(index, 4) if width == 4 else index}]"
         if self.kind == "b":
             cell = f"({cell} != {vec('u32', width)}(0u))"
         return f"{self}({cell})" if width < self.width else cell
 
-    def _unpack(self, buffer: str, at: str, width: int) -> str:
+    def _unpack(self, buffer: str, index: str, width: int) -> str:
         unpack = Wgsl(self.dtype.short, width, self.called).call(f"unpack_{self.dtype.short}")
         if width == 4:
-            return f"{unpack}({buffer}[{over(at, 4)}])"
+            return f"{unpack}({buffer}[{over(index, 4)}])"
         # The word of the element, and the element's index, whose low bits select the part of the word.
-        return f"{unpack}({buffer}[{over(at, 4 // self.dtype.itemsize)}], {at})"
+        return f"{unpack}({buffer}[{over(index, 4 // self.dtype.itemsize)}], {index})"
 
-    def _decode(self, dtype: BlockDType, buffer: str, at: str, width: int) -> str:
+    def _decode(self, dtype: BlockDType, buffer: str, index: str, width: int) -> str:
         """Element `at` of an array of quantised blocks, from the words that decoding it reads."""
         decoded = Wgsl(dtype.short, width, self.called)
         decoded.scalar.call(f"words_{dtype.short}")
-        words = [f"{buffer}[{dtype.short}_word{i}({at})]" for i in range(dtype.reads)]
-        return f"{decoded.call(f'unpack_{dtype.short}')}({', '.join(words)}, {at})"
+        words = [f"{buffer}[{dtype.short}_word{i}({index})]" for i in range(dtype.reads)]
+        return f"{decoded.call(f'unpack_{dtype.short}')}({', '.join(words)}, {index})"
 
     def store(self, value: str) -> str:
         """A value of this type in the form that its buffer holds; four neighbours if it is packed."""

@@ -156,10 +156,10 @@ class Doubts:
         """Record that no fault happened up to this doubt."""
         with self._lock:
             if last in self.open:
-                at = self.open.index(last) + 1
-                for doubt in self.open[:at]:
+                first_open = self.open.index(last) + 1
+                for doubt in self.open[:first_open]:
                     doubt.settled = True
-                self.open = self.open[at:]
+                self.open = self.open[first_open:]
 
     def record(self, fault: Fault) -> None:
         """Record a fault for all open doubts: any of their values may depend on it."""

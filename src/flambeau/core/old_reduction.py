@@ -29,8 +29,10 @@ NAMES = frozenset(("size_average", "reduce"))
 
 def has_old_reduction(places: tuple[int, int], args: tuple[Any, ...], kw: dict[str, Any]) -> bool:
     """Whether a call passes the old arguments, or is in PyTorch's order: None or a bool is at their place."""
-    at = places[0]
-    return not NAMES.isdisjoint(kw) or (len(args) > at and (args[at] is None or isinstance(args[at], bool)))
+    place = places[0]
+    return not NAMES.isdisjoint(kw) or (
+        len(args) > place and (args[place] is None or isinstance(args[place], bool))
+    )
 
 
 def replace_old_reduction(
@@ -40,8 +42,8 @@ def replace_old_reduction(
     kw = dict(kw)
     values: list[Any] = []
     in_order = len(args) > places[0] and (args[places[0]] is None or isinstance(args[places[0]], bool))
-    for name, at in zip(("size_average", "reduce"), places, strict=True):
-        by_place = args[at] if in_order and len(args) > at else None
+    for name, place in zip(("size_average", "reduce"), places, strict=True):
+        by_place = args[place] if in_order and len(args) > place else None
         values.append(kw.pop(name, by_place))
     if in_order:
         args = tuple(a for i, a in enumerate(args) if i not in places)

@@ -127,16 +127,16 @@ def override_of(kind: type) -> Any:
 
 def overloaded_args(arguments: Iterable[Any]) -> list[Any]:
     """One argument of each class that overrides operations, subclasses before their bases."""
-    found: list[Any] = []
+    overloaded: list[Any] = []
     for a in arguments:
         values: Any = a if type(a) in (list, tuple) else (a,)
         for value in values:
             kind = value.__class__
-            if override_of(kind) is None or any(type(v) is kind for v in found):
+            if override_of(kind) is None or any(type(v) is kind for v in overloaded):
                 continue
-            place = next((i for i, v in enumerate(found) if issubclass(kind, type(v))), len(found))
-            found.insert(place, value)
-    return found
+            place = next((i for i, v in enumerate(overloaded) if issubclass(kind, type(v))), len(overloaded))
+            overloaded.insert(place, value)
+    return overloaded
 
 
 def _intercept(name: str, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:

@@ -129,15 +129,15 @@ def _form(values: list[Any], data: Data) -> Format:
     return _floats(values) if data.dtype.is_float else _pad_format(values, str)
 
 
-def _truncate(at: Callable[[int], Any], shape: Shape, start: int, edge: int) -> Any:
+def _truncate(item_at: Callable[[int], Any], shape: Shape, start: int, edge: int) -> Any:
     """Nested lists of the elements that are shown, with `...` for omitted ones (edge = 0 omits none)."""
     if not shape:
-        return at(start)
+        return item_at(start)
     n, step = shape[0], prod(shape[1:])
     places: list[Any] = list(range(n))
     if edge and n > 2 * edge:
         places = [*range(edge), ..., *range(n - edge, n)]
-    return [p if p is ... else _truncate(at, shape[1:], start + p * step, edge) for p in places]
+    return [p if p is ... else _truncate(item_at, shape[1:], start + p * step, edge) for p in places]
 
 
 def _leaves(tree: Any) -> Iterator[Any]:

@@ -104,16 +104,16 @@ class TextLines(Dataset):
         import numpy as np
 
         self.path, self.encoding, self._local = Path(path), encoding, ThreadOwn()
-        at = 0
+        offset = 0
         line_ends: list[np.ndarray[Any, Any]] = []
         with open(self.path, "rb") as file:
             while piece := file.read(PIECE):
                 # offsets after each newline: where lines begin; 8 bytes a line in memory
-                line_ends.append(np.flatnonzero(np.frombuffer(piece, np.uint8) == ord("\n")) + at + 1)
-                at += len(piece)
+                line_ends.append(np.flatnonzero(np.frombuffer(piece, np.uint8) == ord("\n")) + offset + 1)
+                offset += len(piece)
         starts = np.concatenate([[0], *line_ends])
         # the last line may lack a line end
-        self.starts = starts if starts[-1] == at else np.append(starts, at)
+        self.starts = starts if starts[-1] == offset else np.append(starts, offset)
 
     def __len__(self) -> int:
         return len(self.starts) - 1

@@ -172,10 +172,10 @@ def read_audio(path: str | os.PathLike[str]) -> tuple[np.ndarray, int]:
 def _plain(content: bytes) -> bytes:
     """Rewrite a header of WAVE_FORMAT_EXTENSIBLE, which most files of 24 bits have, as plain PCM: before
     Python 3.12, `wave` reads only that."""
-    at = content.find(b"fmt ") + 8
+    offset = content.find(b"fmt ") + 8
     # 0xFFFE is WAVE_FORMAT_EXTENSIBLE: the actual format is a GUID 24 bytes into the chunk.
-    is_long = content[at : at + 2] == b"\xfe\xff" and content[at + 24 : at + 40] == PCM
-    return content[:at] + b"\1\0" + content[at + 2 :] if is_long else content
+    is_long = content[offset : offset + 2] == b"\xfe\xff" and content[offset + 24 : offset + 40] == PCM
+    return content[:offset] + b"\1\0" + content[offset + 2 :] if is_long else content
 
 
 def _floats(raw: bytes, width: int) -> np.ndarray:

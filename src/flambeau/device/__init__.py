@@ -306,9 +306,11 @@ def locate_error(message: str, wgsl: str) -> str:
     import re
 
     place = re.search(r":(\d+):(\d+)", message)
-    at = int(place.group(1)) if place else 0
+    offset = int(place.group(1)) if place else 0
     lines = wgsl.splitlines()
     near = "\n".join(
-        f"  {i:4} {lines[i - 1]}" for i in range(max(at - 2, 1), min(at + 3, len(lines) + 1)) if at
+        f"  {i:4} {lines[i - 1]}"
+        for i in range(max(offset - 2, 1), min(offset + 3, len(lines) + 1))
+        if offset
     )
     return message.strip() + ("\n" + near if near else "")

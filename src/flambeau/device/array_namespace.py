@@ -220,8 +220,8 @@ def _take_along_axis(xp: Namespace, x: Any, index: Any, axis: int) -> Any:
     flat = xp.zeros(index.shape, dtype="int64")
     for d, n in enumerate(x.shape):
         shape = tuple(-1 if e == d else 1 for e in range(index.ndim))
-        at = xp.astype(index, "int64") if d == axis else xp.reshape(xp.arange(index.shape[d]), shape)
-        flat = flat * n + at
+        positions = xp.astype(index, "int64") if d == axis else xp.reshape(xp.arange(index.shape[d]), shape)
+        flat = flat * n + positions
     return xp.reshape(xp.take(xp.reshape(x, (-1,)), xp.reshape(flat, (-1,)), axis=0), index.shape)
 
 

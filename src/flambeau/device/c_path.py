@@ -237,7 +237,7 @@ class CPath:
 
     def gather(self, copies: list[tuple[Any, int, int]], into: Any) -> None:
         """Submit copies from the starts of buffers into one buffer: (buffer, offset, bytes)."""
-        self.carry([(buffer, 0, into, at, n) for buffer, at, n in copies])
+        self.carry([(buffer, 0, into, offset, n) for buffer, offset, n in copies])
 
     def carry(self, copies: list[tuple[Any, int, Any, int, int]], counts: bool = True) -> None:
         """Submit copies between buffers: (source, its offset, target, its offset, bytes). counts: whether
@@ -245,9 +245,9 @@ class CPath:
         self.flush()
         encoder = Encoder(self)
         try:
-            for source, first, target, at, n in copies:
+            for source, first, target, offset, n in copies:
                 self.lib.wgpuCommandEncoderCopyBufferToBuffer(
-                    encoder.begun(), source._internal, first, target._internal, at, n
+                    encoder.begun(), source._internal, first, target._internal, offset, n
                 )
             encoder.flush(counts)
         finally:
@@ -381,10 +381,10 @@ class WgpuPath(CPath):
 
     def _on_interrupt(self, _kind: Any, error: Any, traceback: Any) -> None:
         """Store an error (a Ctrl-C) that ends `_on_mapped`. The wait for the buffer raises it."""
-        at = traceback.tb_frame.f_locals
-        mapping = self._mappings.pop(int(self.ffi.cast(self._number, at["number"])), None)
+        frame_names = traceback.tb_frame.f_locals
+        mapping = self._mappings.pop(int(self.ffi.cast(self._number, frame_names["number"])), None)
         if mapping is not None:
-            mapping.error, mapping.status = error, at["status"]
+            mapping.error, mapping.status = error, frame_names["status"]
 
     def _watch_loss(self) -> None:
         """Detect a lost device by wgpu's log, the only place that reports it."""

@@ -69,10 +69,10 @@ def machine_of(of: AdapterIdentity, device: Any) -> MachineSpeed:
     return cached
 
 
-def _parse(said: Any) -> MachineSpeed:
-    if said["format"] != FORMAT:
+def _parse(data: Any) -> MachineSpeed:
+    if data["format"] != FORMAT:
         raise ValueError("another format")
-    machine = MachineSpeed(int(said["cores"]), float(said["multiply_add"]), float(said["byte"]))
+    machine = MachineSpeed(int(data["cores"]), float(data["multiply_add"]), float(data["byte"]))
     if not (machine.cores > 0 and machine.multiply_add > 0 and machine.byte > 0):
         raise ValueError("a speed is not positive")
     return machine

@@ -62,8 +62,8 @@ class Pool:
     time (by the garbage collector) and return at the next `take`.
 
     A signal handler runs between two calls, and may take or raise. It must find each handle in exactly
-    one place:
-    free, queued, or in an Allocation. So handles move by statements without calls.
+    one place: free, queued, or in an Allocation. Python runs handlers only at calls and jumps, so the
+    statements that move a handle contain no call.
     """
 
     def __init__(self, device: Gpu, root: "Pool | None" = None, exact: bool = False):
@@ -229,14 +229,14 @@ class Fetch:
 
     def _begin(self, asked: list[tuple[int, int]]) -> tuple[Any, list[tuple[int, int]]]:
         """Submit the copies of one part, and request the mapping of its staging buffer after them."""
-        device, at = self.device, 0
+        device, offset = self.device, 0
         total = sum(staging_layout(n) for _, n in asked) or 256
         staging = device.stagings.take(total)
         copies: list[tuple[Any, int, int]] = []
         for handle, n in asked:
             if n:
-                copies.append((device._buffers[handle], at, -(-n // 4) * 4))
-            at += staging_layout(n)
+                copies.append((device._buffers[handle], offset, -(-n // 4) * 4))
+            offset += staging_layout(n)
         device._fast.gather(copies, staging)
         return device._fast.map(staging, total), asked
 
@@ -288,11 +288,11 @@ def batches(asked: list[tuple[int, int]], most: int) -> list[list[tuple[int, int
 
 
 def _split(view: memoryview, asked: list[tuple[int, int]], ffi: Any) -> list[Any]:
-    at = 0
+    offset = 0
     out: list[Any] = []
     for _, n in asked:
-        out.append(copy_bytes(view[at : at + n], ffi))
-        at += staging_layout(n)
+        out.append(copy_bytes(view[offset : offset + n], ffi))
+        offset += staging_layout(n)
     return out
 
 
@@ -325,8 +325,8 @@ def _beside_others(view: memoryview, ffi: Any) -> memoryview:
         step = -(-n // (THREADS * PAGE)) * PAGE
         with ThreadPoolExecutor(THREADS) as pool:
 
-            def copy(at: int) -> None:
-                memmove(to + at, source + at, min(step, n - at))
+            def copy(offset: int) -> None:
+                memmove(to + offset, source + offset, min(step, n - offset))
 
             list(pool.map(copy, range(0, n, step)))
     return memoryview(mapping).toreadonly()

@@ -178,9 +178,9 @@ class NativeDevice(Caches):
         self._fast.flush()  # enqueued commands read the earlier contents
         view, buffer = memoryview(data).cast("B"), self._buffers[handle]
         aligned = view.nbytes & ~3
-        for at in range(0, aligned, PIECE):
-            piece = view[at : min(at + PIECE, aligned)]
-            self._queue.write_buffer(buffer, at, piece)
+        for start in range(0, aligned, PIECE):
+            piece = view[start : min(start + PIECE, aligned)]
+            self._queue.write_buffer(buffer, start, piece)
             self._send_writes(piece.nbytes)
         if aligned < view.nbytes:
             self._queue.write_buffer(buffer, aligned, bytes(view[aligned:]).ljust(4, b"\0"))

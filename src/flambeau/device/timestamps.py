@@ -37,9 +37,9 @@ class Stamps:
         self.submitted = perf_counter_ns()
         device._queue.submit([commands])
 
-    def _encode(self, encoder: Any, queries: Any, at: int, span: list[Command]) -> None:
-        begin = {"query_set": queries, "beginning_of_pass_write_index": at}
-        end = {"query_set": queries, "end_of_pass_write_index": at + 1}
+    def _encode(self, encoder: Any, queries: Any, query: int, span: list[Command]) -> None:
+        begin = {"query_set": queries, "beginning_of_pass_write_index": query}
+        end = {"query_set": queries, "end_of_pass_write_index": query + 1}
         if isinstance(c := span[0], Dispatch):
             compute = encoder.begin_compute_pass(timestamp_writes=begin | end)
             compute.set_pipeline(self.device.compiled(c.pipeline))

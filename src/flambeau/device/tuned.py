@@ -103,7 +103,7 @@ def load_shipped(of: AdapterIdentity) -> list[Choice]:
     path = SHIPPED / choices_file_name(of)
     return (
         json_cache.load_if_usable(
-            path, lambda said: parse_choices(path, said)[1], "the shipped choices", "not used"
+            path, lambda data: parse_choices(path, data)[1], "the shipped choices", "not used"
         )
         or []
     )
@@ -118,8 +118,8 @@ def load_cached(of: AdapterIdentity) -> list[Choice]:
     """Load the choices in the cache folder; a line on stderr reports a file that is not valid here."""
     path = choices_file(of)
 
-    def holding(said: Any) -> list[Choice]:
-        was, choices = parse_choices(path, said)
+    def holding(data: Any) -> list[Choice]:
+        was, choices = parse_choices(path, data)
         if differences := unlike(was, of):
             raise json_cache.Unusable(path, differences[0])
         return choices
@@ -138,14 +138,14 @@ def unlike(was: AdapterIdentity, of: AdapterIdentity) -> list[str]:
 
 def read(path: Path) -> tuple[AdapterIdentity, list[Choice]]:
     """Read a file's identity and choices; Unusable if it is damaged, OSError if it is missing."""
-    return json_cache.load(path, lambda said: parse_choices(path, said))
+    return json_cache.load(path, lambda data: parse_choices(path, data))
 
 
-def parse_choices(path: Path, said: Any) -> tuple[AdapterIdentity, list[Choice]]:
+def parse_choices(path: Path, data: Any) -> tuple[AdapterIdentity, list[Choice]]:
     """Convert a file's JSON to identity and choices. `json_cache.load` handles its exceptions."""
-    if said["format"] != FORMAT:
-        raise json_cache.Unusable(path, f"of format {said['format']}, not {FORMAT}")
-    choices = [Choice(**c | {"bucket": _hashable(c["bucket"])}) for c in said["choices"]]
+    if data["format"] != FORMAT:
+        raise json_cache.Unusable(path, f"of format {data['format']}, not {FORMAT}")
+    choices = [Choice(**c | {"bucket": _hashable(c["bucket"])}) for c in data["choices"]]
     if not all(type(text) is str for c in choices for text in (c.family, c.choice, c.default)):
         raise TypeError("a choice is not a string")
     if not all(type(c.ms) is type(c.dropped) is dict for c in choices):
@@ -153,7 +153,7 @@ def parse_choices(path: Path, said: Any) -> tuple[AdapterIdentity, list[Choice]]
     if not all(type(t) in (int, float) for c in choices for t in c.ms.values()):
         raise TypeError("a time is not a number")
     hash(tuple(c.bucket for c in choices))  # TypeError if one can't be a dict key
-    return AdapterIdentity(**said["of"]), choices
+    return AdapterIdentity(**data["of"]), choices
 
 
 def _hashable(value: Any) -> Any:

@@ -310,11 +310,11 @@ class Fetch:
             got = (await self.promise).to_memoryview()
         except JsException as e:
             raise error_of(e) from None
-        at = 0
+        offset = 0
         out: list[Any] = []
         for n in self.sizes:
-            out.append(got[at : at + n])
-            at += -(-n // 4) * 4
+            out.append(got[offset : offset + n])
+            offset += -(-n // 4) * 4
         return out
 
     def wait(self) -> list[memoryview]:

@@ -139,18 +139,18 @@ def _place(init_method: str | None, rank: int, size: int, store: Store | None) -
     port = url.port if url.scheme == "tcp" else int(environment.get("MASTER_PORT", 0))
     if "TORCHELASTIC_RUN_ID" in environment and url.scheme == "env":
         port = (port or 0) + 1  # torchrun's own store has the port itself
-    lacking = [
+    missing = [
         name
-        for name, lacks in (
+        for name, is_missing in (
             ("RANK", rank < 0),
             ("WORLD_SIZE", size < 1),
             ("MASTER_ADDR", not (host and port)),
         )
-        if lacks and not (name == "MASTER_ADDR" and (store is not None or size == 1))
+        if is_missing and not (name == "MASTER_ADDR" and (store is not None or size == 1))
     ]
-    if lacking:
+    if missing:
         raise ValueError(
-            f"init_process_group: {', '.join(lacking)} not set: start the script by 'flambeau launch"
+            f"init_process_group: {', '.join(missing)} not set: start the script by 'flambeau launch"
             " --devices 2 script.py', or pass init_method='tcp://host:port', rank and world_size"
         )
     if rank >= size:

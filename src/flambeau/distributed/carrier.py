@@ -149,15 +149,15 @@ class Carrier:
     def write(self, slices: Sequence[TensorSlice], sources: Sequence[Numbers]) -> None:
         """Write slices of landings. The sources, one after the other, are the array that they refer to. They
         may change when this returns."""
-        at = 0
+        offset = 0
         for source in sources:
             for s in slices:
-                first, end = max(s.at, at), min(s.at + s.size, at + source.size)
+                first, end = max(s.at, offset), min(s.at + s.size, offset + source.size)
                 if first < end and s.tensor.array is not None:
                     flat = s.tensor.array.reshape(-1)
                     place = s.first + first - s.at
-                    copy_numbers(flat[place : place + end - first], source, first - at)
-            at += source.size
+                    copy_numbers(flat[place : place + end - first], source, first - offset)
+            offset += source.size
 
     def tensor(self, landing: Landing) -> Tensor:
         """Return the tensor of a landing; all its slices were written."""

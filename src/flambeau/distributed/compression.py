@@ -181,17 +181,17 @@ class Encoded:
     def __init__(self, wire: Wire, raw: Bytes, count: int):
         self.wire, self.raw, self.size = wire, raw, count
 
-    def __getitem__(self, here: slice) -> Floats:
-        first, end, _ = here.indices(self.size)
+    def __getitem__(self, place: slice) -> Floats:
+        first, end, _ = place.indices(self.size)
         begin = first // BLOCK * BLOCK
         part = self.wire.take(self.raw, self.size, begin, end)
         return self.wire.decode(part, end - begin)[first - begin :]
 
     def copy_to(self, target: Floats, first: int) -> None:
         """Write the numbers from `first` on to an array."""
-        for at in range(0, target.size, CHUNK):
-            end = min(at + CHUNK, target.size)
-            target[at:end] = self[first + at : first + end]
+        for start in range(0, target.size, CHUNK):
+            end = min(start + CHUNK, target.size)
+            target[start:end] = self[first + start : first + end]
 
 
 Numbers = Floats | Encoded
@@ -230,11 +230,11 @@ class Feedback:
         errors = self.errors[key]
 
         def part(first: int, end: int) -> None:
-            for at in range(first, end, CHUNK):
-                chunk = slice(at, min(at + CHUNK, end))
+            for start in range(first, end, CHUNK):
+                chunk = slice(start, min(start + CHUNK, end))
                 corrected = values[chunk] + errors[chunk]
                 raw, rounded = wire.round_trip(corrected)
-                wire.put(out, count, raw, at)
+                wire.put(out, count, raw, start)
                 # Seide et al., 2014 (1-bit SGD): else small gradients that round to zero would never count.
                 np.subtract(corrected, rounded, out=errors[chunk])
                 if sent is not None:

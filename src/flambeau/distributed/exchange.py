@@ -66,9 +66,12 @@ class SumSlots:
         sums = [group.empty(STATUS + 4 * longest, np.uint8) for _ in range(self.depth)]
         places = [number % self.depth for number in range(len(rounds))]
         self.partials: list[Floats] = [
-            partials[at][: own * r.size].reshape(own, r.size) for at, r in zip(places, rounds, strict=True)
+            partials[place][: own * r.size].reshape(own, r.size)
+            for place, r in zip(places, rounds, strict=True)
         ]
-        self.sums: list[Bytes] = [sums[at][: STATUS + 4 * n] for at, n in zip(places, segments, strict=True)]
+        self.sums: list[Bytes] = [
+            sums[place][: STATUS + 4 * n] for place, n in zip(places, segments, strict=True)
+        ]
 
     def message(self, number: int, key: tuple[int, ...], nbytes: int) -> Bytes:
         """Return memory for a message of a round in a lossy wire. key: tells a round's messages apart."""
@@ -340,7 +343,8 @@ class TreeAdd:
         def part(first: int, end: int) -> None:
             with np.errstate(all="ignore"):
                 good = [
-                    self._add_chunk(parts, total, at, min(at + CHUNK, end)) for at in range(first, end, CHUNK)
+                    self._add_chunk(parts, total, start, min(start + CHUNK, end))
+                    for start in range(first, end, CHUNK)
                 ]
             finite.append(all(good))
 

@@ -684,10 +684,10 @@ class RankCall:
             number = 1
         else:
             whole, number = np.empty(size, np.uint8), 0
-            for at in range(-(-size // PIECE)):
-                self.post(rank, first + at, whole[at * PIECE : (at + 1) * PIECE])
-        for at in range(number, -(-size // PIECE)):
-            self.fetch(rank, first + at, whole[at * PIECE : (at + 1) * PIECE])
+            for piece in range(-(-size // PIECE)):
+                self.post(rank, first + piece, whole[piece * PIECE : (piece + 1) * PIECE])
+        for piece in range(number, -(-size // PIECE)):
+            self.fetch(rank, first + piece, whole[piece * PIECE : (piece + 1) * PIECE])
         return whole, None
 
     def renew(self) -> None:

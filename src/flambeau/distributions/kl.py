@@ -345,22 +345,22 @@ def _(p: Uniform, q: Gamma) -> Tensor:
 @register_kl(Exponential, Gumbel)
 def _(p: Exponential, q: Gumbel) -> Tensor:
     # E[exp(-x / s)] = rate / (rate + 1 / s)
-    rate_scale, at = p.rate * q.scale, q.loc / q.scale
-    return rate_scale.log() - 1 + at.exp() * rate_scale / (rate_scale + 1) - at + 1 / rate_scale
+    rate_scale, ratio = p.rate * q.scale, q.loc / q.scale
+    return rate_scale.log() - 1 + ratio.exp() * rate_scale / (rate_scale + 1) - ratio + 1 / rate_scale
 
 
 @register_kl(Gamma, Gumbel)
 def _(p: Gamma, q: Gumbel) -> Tensor:
-    b, at = p.rate * q.scale, q.loc / q.scale
+    b, ratio = p.rate * q.scale, q.loc / q.scale
     a = p.concentration
     first = (a - 1) * a.digamma() - a.lgamma() - a
-    return first + b.log() + at.exp() * (1 + 1 / b) ** -a - at + a / b
+    return first + b.log() + ratio.exp() * (1 + 1 / b) ** -a - ratio + a / b
 
 
 @register_kl(Normal, Gumbel)
 def _(p: Normal, q: Gumbel) -> Tensor:
-    centre, spread, at = p.loc / q.scale, (p.scale / q.scale).square(), q.loc / q.scale
-    return -0.5 * (1 + spread.log() + log(2 * pi)) + (at - centre + 0.5 * spread).exp() - at + centre
+    centre, spread, ratio = p.loc / q.scale, (p.scale / q.scale).square(), q.loc / q.scale
+    return -0.5 * (1 + spread.log() + log(2 * pi)) + (ratio - centre + 0.5 * spread).exp() - ratio + centre
 
 
 @register_kl(Uniform, Gumbel)

@@ -172,9 +172,9 @@ def _check_state(state: list[dict[str, Any]], weights: list[dict[str, Any]]) -> 
     for i, s in enumerate(state):
         place = f"state[{i}].start"
         if s["start"] is not None:
-            at = int(s["start"][1:])
-            require(at < len(weights), place, "weight")
-            same = all(s[k] == weights[at][k] for k in ("dtype", "shape"))
+            value = int(s["start"][1:])
+            require(value < len(weights), place, "weight")
+            same = all(s[k] == weights[value][k] for k in ("dtype", "shape"))
             require(same, place, "weight of its dtype and shape")
 
 
@@ -191,26 +191,32 @@ def _check_plan(
     # A step may only read values that an earlier step wrote, an input or a weight.
     for part in ("setup", "steps"):
         for i, step in enumerate(plan[part]):
-            at, kernels = f"{place}.{part}[{i}]", program["kernels"]
+            where, kernels = f"{place}.{part}[{i}]", program["kernels"]
             reads, writes, kernel = step["reads"], step["writes"], step["kernel"]
-            require(kernel < len(kernels), f"{at}.kernel", "kernel")
+            require(kernel < len(kernels), f"{where}.kernel", "kernel")
             require(
-                len(step["params"]) == len(kernels[kernel]["params"]), f"{at}.params", "list as its kernel's"
+                len(step["params"]) == len(kernels[kernel]["params"]),
+                f"{where}.params",
+                "list as its kernel's",
             )
             buffers = len(reads), len(writes)
             # The WGSL text declares one binding per buffer, so that each use of a kernel must have as many.
-            require(counts.setdefault(kernel, buffers) == buffers, at, "use of its kernel like the others")
-            require(names.issuperset(reads), f"{at}.reads", "list of defined values")
+            require(counts.setdefault(kernel, buffers) == buffers, where, "use of its kernel like the others")
+            require(names.issuperset(reads), f"{where}.reads", "list of defined values")
             require(
-                len({*writes, *reads}) == len({*reads}) + len(writes), f"{at}.writes", "list of other values"
+                len({*writes, *reads}) == len({*reads}) + len(writes),
+                f"{where}.writes",
+                "list of other values",
             )
             inside = all(
                 v in states or (v[0] == "t" and int(v[1:]) < len(plan["temporaries"])) for v in writes
             )
-            require(inside, f"{at}.writes", "list of temporaries and state")
-            require(part == "steps" or not states.intersection((*reads, *writes)), at, "step without state")
+            require(inside, f"{where}.writes", "list of temporaries and state")
+            require(
+                part == "steps" or not states.intersection((*reads, *writes)), where, "step without state"
+            )
             draws = [e["draw"] for e in step["params"] if is_dict(e) and "draw" in e]
-            require(all(d < len(plan["draws"]) for d in draws), f"{at}.params", "list of its draws")
+            require(all(d < len(plan["draws"]) for d in draws), f"{where}.params", "list of its draws")
             names.update(writes)
     require(names.issuperset(o["value"] for o in plan["outputs"]), f"{place}.outputs", "list of values there")
     require(names.issuperset(plan["state"]), f"{place}.state", "list of values there")

@@ -185,7 +185,7 @@ class SavedProgram:
 
     def state(self) -> dict[str, Tensor]:
         """Return copies of the state's present values by name."""
-        found: dict[str, Tensor] = {}
+        tensors: dict[str, Tensor] = {}
         words: list[int] = []
         with self.device.lock:
             for s, buffer in zip(self._program["state"], self.states, strict=True):
@@ -193,10 +193,10 @@ class SavedProgram:
                 node.buffer = self.device.pool.take(node.nbytes)
                 node.buffer.doubt = buffer.doubt
                 words += copy_command(buffer, node.buffer)
-                found[s["name"]] = Tensor(node)
+                tensors[s["name"]] = Tensor(node)
             if words:
                 self.device.submit(words)
-        return found
+        return tensors
 
     # --- calling ---
 
@@ -375,7 +375,7 @@ class _Ready:
         )
         words: tuple[list[int], list[int]] = [], []
         for i, step in enumerate(steps):
-            at = len(self.params)
+            offset = len(self.params)
             for e in step["params"]:
                 if is_dict(e) and "draw" in e:
                     self.drawn.append((len(self.params), e["draw"], e["word"]))
@@ -392,7 +392,7 @@ class _Ready:
             pipeline = _pipeline(self.device, text, name, len(step["reads"]), len(step["writes"]))
             x, y, z = (within(value_of(e, n), self.device.limits.groups, "a grid") for e in step["grid"])
             handles = [buffers[v].handle for v in (*step["reads"], *step["writes"])]
-            command = Dispatch(pipeline, self.uniform, 4 * at, (x, y, z), handles)
+            command = Dispatch(pipeline, self.uniform, 4 * offset, (x, y, z), handles)
             words[i >= len(plan["setup"])].extend(command.words())
             reads, writes = ([buffers[v].nbytes for v in step[k]] for k in ("reads", "writes"))
             work, line = Cost(name, "", sum(reads), sum(writes), 0), program.lines[kernel]

@@ -157,10 +157,10 @@ def _sketch_batches(
             for kind, parts in sketches.items():
                 parts.append(sketch(graph, kind, weights))
         except (FlambeauError, ValueError, TypeError, IndexError) as e:
-            at = ", ".join(f"{s.name}={s.dtype.short}{list(s.at(n))}" for s in specs)
+            sizes = ", ".join(f"{s.name}={s.dtype.short}{list(s.at(n))}" for s in specs)
             kinds = [kind for python, kind in WRONG_CALL.items() if isinstance(e, python)]
             error_type = kinds[0] if kinds else FlambeauError
-            raise error_type(f"save_program({at}): {str(e).removeprefix('save_program: ')}") from e
+            raise error_type(f"save_program({sizes}): {str(e).removeprefix('save_program: ')}") from e
     assert first is not None
     return first[0], sketches
 
@@ -177,8 +177,10 @@ def _plans(batches: list[int], sketches: list[Sketch], shaders: dict[Shader, int
         columns = zip(*(sketches[i].numbers for i in members), strict=True)
         # Many numbers have equal columns: fit each once.
         numbers: dict[tuple[Any, ...], Any] = {}
-        at = [batches[i] for i in members]
-        expressions = iter([numbers.get(c) or numbers.setdefault(c, fit(at, list(c))) for c in columns])
+        member_batches = [batches[i] for i in members]
+        expressions = iter(
+            [numbers.get(c) or numbers.setdefault(c, fit(member_batches, list(c))) for c in columns]
+        )
         plans.append(_plan(structure, expressions, shaders))
         for i in members:
             plan_of[batches[i] - batches[0]] = number

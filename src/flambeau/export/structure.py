@@ -138,9 +138,9 @@ def sketch(graph: Graph, kind: str, weights: Weights) -> Sketch:
     steps = tuple(_step(k, graph, names, numbers, draws, places) for k in planned.kernels)
     numbers += [*places.values(), graph.length]
     # graph.wanted has the results, then the state that changed
-    found = [names[v] for v in planned.roots]
-    outputs = tuple((v, len(r.shape)) for v, r in zip(found, graph.roots))
-    rest = iter(found[len(graph.roots) :])
+    results = [names[v] for v in planned.roots]
+    outputs = tuple((v, len(r.shape)) for v, r in zip(results, graph.roots))
+    rest = iter(results[len(graph.roots) :])
     states = tuple(f"s{i}" if new is old else next(rest) for i, (old, new) in enumerate(graph.states))
     return Sketch(Structure(temporaries, outputs, steps, len(draws), states), numbers)
 

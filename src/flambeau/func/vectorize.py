@@ -52,9 +52,9 @@ def vmap(
             # Chunks limit the memory: each is traced, computed and freed by itself.
             return _map_batch(func, arguments, pairs, size, (out_dims, randomness))
         parts: list[Any] = []
-        for at in range(0, size, chunk_size):
-            n = min(chunk_size, size - at)
-            chunk = [(x if d is None else x.narrow(d, at, n), d) for x, d in pairs]
+        for start in range(0, size, chunk_size):
+            n = min(chunk_size, size - start)
+            chunk = [(x if d is None else x.narrow(d, start, n), d) for x, d in pairs]
             parts.append(_map_batch(func, arguments, chunk, n, (out_dims, randomness)))
         return _join(parts, out_dims)
 

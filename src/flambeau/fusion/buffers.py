@@ -67,8 +67,8 @@ def lifetimes(plan: Plan) -> tuple[dict[int, int], dict[int, int], dict[int, int
 
 
 def _is_free(busy: list[tuple[int, int]], span: tuple[int, int]) -> bool:
-    at = bisect(busy, span)
-    before, after = busy[max(at - 1, 0) : at], busy[at : at + 1]
+    index = bisect(busy, span)
+    before, after = busy[max(index - 1, 0) : index], busy[index : index + 1]
     return not (before and before[0][1] >= span[0]) and not (after and after[0][0] <= span[1])
 
 

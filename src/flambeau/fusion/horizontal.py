@@ -65,11 +65,11 @@ def join_bundles(
     between."""
     placed: list[list[Kernel]] = []
     for bundle in bundles:
-        at = _join_at(bundle[0], placed, sizes, dying, limits) if len(bundle) == 1 else None
-        if at is None:
+        index = _join_at(bundle[0], placed, sizes, dying, limits) if len(bundle) == 1 else None
+        if index is None:
             placed.append(list(bundle))
         else:
-            placed[at].append(bundle[0])
+            placed[index].append(bundle[0])
     return placed
 
 
@@ -79,15 +79,15 @@ def _join_at(
     """The last bundle that a kernel may join, None without one."""
     if not _may_join(k, sizes):
         return None
-    for at in reversed(range(max(len(placed) - BACK, 0), len(placed))):
-        members = placed[at]
+    for index in reversed(range(max(len(placed) - BACK, 0), len(placed))):
+        members = placed[index]
         if any(_waits_for(k, m, dying) for m in members):
             return None
         same = all(_may_join(m, sizes) and m.shader.workgroup == k.shader.workgroup for m in members)
         # bundles of only maps are not merged: each is a new pipeline to compile, and training has many maps
         are_maps = all(m.shader.kind in MAPS for m in (*members, k))
         if same and not are_maps and _fits([*members, k], dying, limits):
-            return at
+            return index
     return None
 
 

@@ -162,7 +162,7 @@ class Materialization:
         """The node to store so that an operand is a view of it: the value, or the last of its movements
         before a reshape that would copy it, if nothing else reads the value. A kernel then computes the
         elements in their last order at once. moves: from the operand down."""
-        view, at = View.of(value.shape), value
+        view, current = View.of(value.shape), value
         # not strict: an operand that is the value itself has no movements
         for node, then in zip(reversed(moves), [*reversed(moves[:-1]), None], strict=False):
             if node.op.name == "reshape" and then is not None and then.op.name == "reshape":
@@ -170,10 +170,10 @@ class Materialization:
             move = move_of(node)
             moved = MOVES[move.name](view, *move.args)
             if moved is None:
-                return at
-            if len(self.consumers(at)) > 1:
+                return current
+            if len(self.consumers(current)) > 1:
                 break
-            view, at = moved, node
+            view, current = moved, node
         return value
 
     def _is_of_leaves(self, node: Node) -> bool:
@@ -221,11 +221,11 @@ class Materialization:
             return False
         return any(x in self.dying and x.shape == n.shape for n in nodes for x in n.inputs)
 
-    def _next(self, at: Node, head: Node) -> tuple[Node | None, str]:
+    def _next(self, node: Node, head: Node) -> tuple[Node | None, str]:
         """The next node of an epilogue; None and the reason where the epilogue ends."""
-        if at in self.stored:
-            return None, self.why[at]
-        users = self.consumers(at)
+        if node in self.stored:
+            return None, self.why[node]
+        users = self.consumers(node)
         if len(users) != 1:
             return None, "several read it" if users else "nothing reads it"
         user = users[0]
@@ -234,7 +234,7 @@ class Materialization:
         in_fours = head.op.kind == "contract" and not self.limits.software
         if user.dtype.is_packed and not in_fours:  # heads write one element a thread: a map continues
             return None, f"{user.dtype.short} is written by four"
-        if user.op.order == "same" or (user.op.kind == "elementwise" and user.shape == at.shape):
+        if user.op.order == "same" or (user.op.kind == "elementwise" and user.shape == node.shape):
             return user, ""
         if user.op.kind in HEADS:
             return None, f"{user.op.name.strip('_')} reads it"

@@ -154,9 +154,9 @@ class _Walk:
         todo = [(self.order[v], prod(self.order[v].shape)) for v in values]
         while todo:
             n, elements = todo.pop()
-            at = self.index.get(id(n), -1)
-            if n.buffer is not None or (at in self.stored and at not in values):
-                touched[at] = touched.get(at, 0) + elements * n.dtype.itemsize
+            index = self.index.get(id(n), -1)
+            if n.buffer is not None or (index in self.stored and index not in values):
+                touched[index] = touched.get(index, 0) + elements * n.dtype.itemsize
             elif (id(n), elements) not in visited:
                 visited.add((id(n), elements))
                 flops += _operations(n)

@@ -70,14 +70,14 @@ def classes_of(order: list[Node]) -> list[int]:
     classes: dict[Node, int] = {}
     numbers: dict[tuple[Any, ...], int] = {}
     for i, n in enumerate(order):
-        at = i
+        root = i
         if n.buffer is None and not n.again:
             if n.op.name == "constant":
-                at = place_of_number(n, i, numbers)
+                root = place_of_number(n, i, numbers)
             elif not n.scalars:  # nodes with numbers (random draws) are never equal
                 sig = number_of(n) if n.sig is None else n.sig
-                at = first.setdefault((sig, *[classes[x] for x in n.inputs]), i)
-        classes[n] = at
+                root = first.setdefault((sig, *[classes[x] for x in n.inputs]), i)
+        classes[n] = root
     return list(classes.values())
 
 
@@ -239,20 +239,20 @@ class _Rewriting:
     def _contract_in_order(self, n: Node) -> Node | None:
         """A contraction that writes its result in the order of a permute; None if other nodes read the
         contraction, or if the readers of the permute can use strides as well."""
-        chain, at = [n], n.inputs[0]
-        while at.op.kind != "contract":
-            passes = _moves_or_casts(at) or at.op.kind == "composite"
-            if not passes or not self._is_alone(at):
+        chain, factor = [n], n.inputs[0]
+        while factor.op.kind != "contract":
+            passes = _moves_or_casts(factor) or factor.op.kind == "composite"
+            if not passes or not self._is_alone(factor):
                 return None
-            chain.append(at)
-            at = at.inputs[0]
-        axes = axes_of(at.shape, chain[::-1])
-        if axes == sorted(axes) or not self._is_alone(at) or self._goes_on(n):
+            chain.append(factor)
+            factor = factor.inputs[0]
+        axes = axes_of(factor.shape, chain[::-1])
+        if axes == sorted(axes) or not self._is_alone(factor) or self._goes_on(n):
             return None
         if not self._is_read_in_order(n):
             return None
-        node = self.now[at]
-        inputs = tuple([self._permute_operand(x, at.shape, axes) for x in node.inputs])
+        node = self.now[factor]
+        inputs = tuple([self._permute_operand(x, factor.shape, axes) for x in node.inputs])
         node = self._new(node, node.op, inputs, node.attrs, tuple([a.size for a in axes]), node.dtype)
         for view_node in reversed(chain):
             if view_node.op.name == "cast":
@@ -359,12 +359,12 @@ def finer(shape: Shape, parts: Shape) -> list[Shape] | None:
     """The sizes that a reshape cuts each dim into, of shapes without dims of size 1; None where it joins
     some. (6, 4), (2, 3, 4) -> [(2, 3), (4,)]"""
     cuts: list[Shape] = []
-    at = 0
+    index = 0
     for n in shape:
-        begin = at
-        while at < len(parts) and prod(parts[begin:at]) < n:
-            at += 1
-        if prod(parts[begin:at]) != n:
+        begin = index
+        while index < len(parts) and prod(parts[begin:index]) < n:
+            index += 1
+        if prod(parts[begin:index]) != n:
             return None
-        cuts.append(parts[begin:at])
-    return cuts if at == len(parts) else None
+        cuts.append(parts[begin:index])
+    return cuts if index == len(parts) else None

@@ -78,9 +78,9 @@ class RowGroup(FusedGroup):
         halves = self._part(first, ()), self._part(second, first)
         return [half for half in halves if half.is_worth_a_kernel]
 
-    def _part(self, outputs: tuple[Node, ...], there: tuple[Node, ...]) -> "RowGroup":
+    def _part(self, outputs: tuple[Node, ...], existing: tuple[Node, ...]) -> "RowGroup":
         """The part of the group that computes some of its outputs, when `there` are stored before."""
-        needed = set(walk_nodes(outputs, inputs_among(set(self.nodes).difference(there))))
+        needed = set(walk_nodes(outputs, inputs_among(set(self.nodes).difference(existing))))
         nodes = tuple(n for n in self.nodes if n in needed)
         for_group = tuple(n for n in self.for_group if n in outputs)
         serial = min(n.serial for n in nodes)

@@ -41,14 +41,14 @@ class Rows:
         kernel = seen.compiled.plan.kernels[place]
         number, ops = self._plan(seen)
         nodes = seen.kernels[place]
-        at = len(self.kernels)
+        position = len(self.kernels)
         shader = self._shader(kernel.shader)
-        inputs = [self._note_read(seen, number, v, at) for v in kernel.inputs]
+        inputs = [self._note_read(seen, number, v, position) for v in kernel.inputs]
         for _, under in kernel.over:
-            value = self.values[self._note_read(seen, number, under, at)]
+            value = self.values[self._note_read(seen, number, under, position)]
             # The value's buffer is overwritten here, so the value ends with the kernel before.
-            value["end"], value["is_over"] = max(at - 1, value["begin"]), True
-        outputs = [self._note_write(seen, number, v, at) for v in kernel.outputs]
+            value["end"], value["is_over"] = max(position - 1, value["begin"]), True
+        outputs = [self._note_write(seen, number, v, position) for v in kernel.outputs]
         self.kernels.append(
             KernelRow(
                 **_times_of(one),
@@ -71,8 +71,10 @@ class Rows:
         # The cache of pipelines knows which text a pipeline was compiled from.
         shader = next((s for s, p in one.device.pipelines.items() if p == pipeline), None)
         texts = ((key[0], key) for key, p in one.device.saved_pipelines.items() if p == pipeline)
-        at = self._shader(shader) if shader is not None else self._text(*next(texts, ("", ("", 0, 0))))
-        self.kernels.append(KernelRow(**_times_of(one), shader=at))
+        shader_index = (
+            self._shader(shader) if shader is not None else self._text(*next(texts, ("", ("", 0, 0))))
+        )
+        self.kernels.append(KernelRow(**_times_of(one), shader=shader_index))
 
     # --- ops ---
 
@@ -157,26 +159,26 @@ class Rows:
         node = seen.of_value.get(v)
         return (self._of_plan[id(seen)][1][node],) if node is not None else (number, v)
 
-    def _note_read(self, seen: PlanSeen, number: int, v: int, at: int) -> int:
+    def _note_read(self, seen: PlanSeen, number: int, v: int, position: int) -> int:
         key = self._key(seen, number, v)
         if key not in self._value_of:  # read before any kernel of the call wrote it
             self._new(seen, key, v, 0, "leaf")
         value = self._value_of[key]
-        self._end(value, at)
+        self._end(value, position)
         return value
 
-    def _note_write(self, seen: PlanSeen, number: int, v: int, at: int) -> int:
+    def _note_write(self, seen: PlanSeen, number: int, v: int, position: int) -> int:
         key = self._key(seen, number, v)
         before = self._value_of.get(key)
         if before is not None and self.values[before]["kind"] != "leaf" and len(key) == 1:
-            self._end(before, at)  # several kernels write parts of it
+            self._end(before, position)  # several kernels write parts of it
             return before
-        return self._new(seen, key, v, at, "result" if v in seen.compiled.plan.roots else "temporary")
+        return self._new(seen, key, v, position, "result" if v in seen.compiled.plan.roots else "temporary")
 
-    def _end(self, value: int, at: int) -> None:
-        self.values[value]["end"] = max(at, self.values[value]["begin"])
+    def _end(self, value: int, position: int) -> None:
+        self.values[value]["end"] = max(position, self.values[value]["begin"])
 
-    def _new(self, seen: PlanSeen, key: ValueKey, v: int, at: int, kind: str) -> int:
+    def _new(self, seen: PlanSeen, key: ValueKey, v: int, position: int, kind: str) -> int:
         op = key[0] if len(key) == 1 else -1
         name = self.ops[op].name if op >= 0 else "part of a result"
         self._value_of[key] = len(self.values)
@@ -185,8 +187,8 @@ class Rows:
             "kind": kind,
             "nbytes": seen.sizes.get(v, 0),
             "op": op,
-            "begin": at,
-            "end": at,
+            "begin": position,
+            "end": position,
         }
         self.values.append(row)
         return len(self.values) - 1

@@ -121,9 +121,11 @@ class Calls:
         seconds, gaps = {"kernels": 0.0, "copies": 0.0}, 0.0
         for device, (begin, end) in call.spans.items():
             spans, starts = self.trace.spans[device], self.trace.starts[device]
-            for at in range(begin, end):
-                seconds["copies" if self.trace.order[device][at] is None else "kernels"] += spans[at].seconds
+            for command in range(begin, end):
+                seconds["copies" if self.trace.order[device][command] is None else "kernels"] += spans[
+                    command
+                ].seconds
                 # Between submits the GPU waits for the host: that time is "host" or "queue".
-                if at not in starts and meter_of(device).how == "timestamps":
-                    gaps += max(spans[at].begin - spans[at - 1].end, 0) / 1e9
+                if command not in starts and meter_of(device).how == "timestamps":
+                    gaps += max(spans[command].begin - spans[command - 1].end, 0) / 1e9
         return seconds, gaps

@@ -58,9 +58,9 @@ class PlanSeen:
         self.is_new = [k.shader not in known for k in plan.kernels]
         self.scalars: dict[int, Any] = {}
 
-    def _nodes_in_text(self, at: int, nodes: tuple[int, ...]) -> tuple[int, ...]:
+    def _nodes_in_text(self, index: int, nodes: tuple[int, ...]) -> tuple[int, ...]:
         """Return those of the nodes that several kernels compute together which a kernel's text contains."""
-        in_text = set(self.steps[at].values())
+        in_text = set(self.steps[index].values())
         contained = [n for n in nodes if self.nodes[n].kind != "elementwise" or n in in_text]
         return tuple(contained) or nodes
 

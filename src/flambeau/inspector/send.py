@@ -245,10 +245,10 @@ def _template(module: s.WgslModule) -> str:
     params = [x for x in module.structs if x.name in {v.type for v in bound if v.space == "uniform"}]
     # The skeleton declares these; the rest of the module becomes the block of declarations.
     cut = [(x.start, x.end) for x in (*enables, *params)] + [(x.head, x.end) for x in (*bound, entry)]
-    rest, at = "", 0
+    rest, offset = "", 0
     for start, end in sorted(cut):
-        rest, at = rest + text[at:start], end
-    lines = [line for line in (rest + text[at:]).splitlines() if line.strip()]
+        rest, offset = rest + text[offset:start], end
+    lines = [line for line in (rest + text[offset:]).splitlines() if line.strip()]
     blocks = {
         "enables": "\n".join(text[d.start : d.end] for d in enables),
         "builtins": "".join(f"{parameter}, " for parameter in more),

@@ -96,7 +96,7 @@ class Sites:
 
     def _origin_of(self, frame: FrameType | None) -> MadeAt | None:
         modules: list[Module] = []
-        at: FrameType | None = None
+        user_frame: FrameType | None = None
         call, inside, roles, outside = "", set[str](), self.roles, self.outside
         # From the node's creation outwards. The first user frame gives the line; modules are collected all
         # the way.
@@ -107,20 +107,20 @@ class Sites:
                 return None
             if role == "module":
                 modules.append(frame.f_locals["self"])
-            if at is None:
+            if user_frame is None:
                 if role == "user":
-                    at = frame
+                    user_frame = frame
                 elif role != "aside":
                     call = _call_name(frame, role) or call
                 inside.add(role)
             frame = frame.f_back
         # Created by the package itself, not by a call of the program.
-        if at is None and not modules and inside.isdisjoint(("walk", "optimizer")):
+        if user_frame is None and not modules and inside.isdisjoint(("walk", "optimizer")):
             return None
         slope = self.slope if "walk" in inside else -1
         place = ("", 0, "")  # no line: a command or a Learner calls the model
-        if at is not None:
-            place = at.f_code.co_filename, at.f_lineno, at.f_code.co_name
+        if user_frame is not None:
+            place = user_frame.f_code.co_filename, user_frame.f_lineno, user_frame.f_code.co_name
         return MadeAt(*place, call, tuple(modules), "optimizer" in inside, slope)
 
 
@@ -149,21 +149,25 @@ class Tables:
         }
         self._kinds = {name: type(m).__name__ for name, m in _named_modules(sites)}
 
-    def site(self, at: MadeAt | None) -> int:
+    def site(self, origin: MadeAt | None) -> int:
         """Return the number of a line, or -1."""
-        if at is None or not at.file:
+        if origin is None or not origin.file:
             return -1
-        return self.rows.setdefault((at.file, at.line, at.function), len(self.rows))
+        return self.rows.setdefault((origin.file, origin.line, origin.function), len(self.rows))
 
-    def layer(self, at: MadeAt | None) -> int:
+    def layer(self, origin: MadeAt | None) -> int:
         """Return the number of the innermost layer that created a node, or -1."""
         # A gradient belongs to the layer of the node that it is the gradient of.
-        at = self.sites.of_node.get(at.slope, at) if at is not None and at.slope >= 0 else at
-        if at is None:
+        origin = (
+            self.sites.of_node.get(origin.slope, origin)
+            if origin is not None and origin.slope >= 0
+            else origin
+        )
+        if origin is None:
             return -1
-        if not at.modules:
-            return self._layer("optimizer") if at.optimizer else -1
-        return self._layer(self.paths[id(at.modules[0])])
+        if not origin.modules:
+            return self._layer("optimizer") if origin.optimizer else -1
+        return self._layer(self.paths[id(origin.modules[0])])
 
     def _layer(self, name: str) -> int:
         if name not in self.layers:
@@ -190,9 +194,9 @@ class Tables:
 def _roots(sites: Sites) -> list[tuple[str, Module]]:
     """Return (name, module) of the outermost modules that were called."""
     outer: dict[int, Module] = {}
-    for at in sites.of_node.values():
-        if at.modules:
-            outer.setdefault(id(at.modules[-1]), at.modules[-1])
+    for origin in sites.of_node.values():
+        if origin.modules:
+            outer.setdefault(id(origin.modules[-1]), origin.modules[-1])
     # A module that is called alone and also as a part of another is shown as that part.
     inside = {id(m) for root in outer.values() for m in root.modules() if m is not root}
     roots, counts = list[tuple[str, Module]](), dict[str, int]()
@@ -210,7 +214,7 @@ def _named_modules(sites: Sites) -> list[tuple[str, Module]]:
     for name, root in _roots(sites):
         for path, m in root.named_modules(prefix=name):
             modules.setdefault(id(m), (path, m))
-    for at in sites.of_node.values():
-        for m in at.modules:  # outside of all roots, such as one created during a call
+    for origin in sites.of_node.values():
+        for m in origin.modules:  # outside of all roots, such as one created during a call
             modules.setdefault(id(m), (type(m).__name__, m))
     return list(modules.values())

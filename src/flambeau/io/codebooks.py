@@ -19,7 +19,7 @@ class Codebook:
         bits = 2 if len(self.values) < 5 else 4
         mask = (1 << bits) - 1
         signed = [v & 255 for v in self.values]
-        fields = [(byte >> at) & mask for byte in b85decode(self.text) for at in range(0, 8, bits)]
+        fields = [(byte >> shift) & mask for byte in b85decode(self.text) for shift in range(0, 8, bits)]
         return bytes(signed[f] for f in fields)
 
 

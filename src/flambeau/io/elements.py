@@ -99,20 +99,20 @@ def _words(raw: memoryview) -> "array[int]":
     """Convert bool bytes, 0 or not, to words of 0 and 1."""
     # words: WGSL has no bools in buffers
     out = array("I")
-    for at in range(0, len(raw), PIECE):
-        out.extend([int(b != 0) for b in raw[at : at + PIECE]])
+    for start in range(0, len(raw), PIECE):
+        out.extend([int(b != 0) for b in raw[start : start + PIECE]])
     return out
 
 
 def _narrow(name: str, raw: memoryview, dtype: dt.DType) -> "array[float]":
     """Convert 64-bit floats to 32-bit ones; FlambeauError if a finite one becomes infinite."""
     out, wide, per = array("f"), raw.cast("d"), dtype.itemsize // 8
-    for at in range(0, len(wide), PIECE):
-        part = wide[at : at + PIECE]
+    for start in range(0, len(wide), PIECE):
+        part = wide[start : start + PIECE]
         piece = array("f", part)
         # `in` searches in C. The slow loop over elements runs only if one became infinite.
         if inf in piece or -inf in piece:
-            pairs = enumerate(zip(part, piece, strict=True), at)
+            pairs = enumerate(zip(part, piece, strict=True), start)
             for i in (i for i, (a, b) in pairs if isfinite(a) and not isfinite(b)):
                 rule = (
                     f"element {i // per} of {shorten_name(name)} is {wide[i]:g}, out of range for"
@@ -183,5 +183,5 @@ def span(size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> int:
 
 def pieces(view: memoryview, size: int = 1 << 24) -> Iterator[memoryview]:
     """Split a view into parts of at most this many bytes."""
-    for at in range(0, len(view), size):
-        yield view[at : at + size]
+    for start in range(0, len(view), size):
+        yield view[start : start + size]

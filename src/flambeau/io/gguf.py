@@ -146,14 +146,14 @@ def _file(
     # its name, rank u32, sizes u64, type u32, offset u64
     head = [MAGIC, struct.pack("<IQQ", VERSION, len(parts), len(metadata))]
     head += [_text(key) + _value(key, value, call) for key, value in metadata.items()]
-    at = 0
+    offset = 0
     for (name, t), part in zip(tensors.items(), parts, strict=True):
         number = BLOCKS[forms[name]].number if forms[name] in BLOCKS else NUMBERS[t.dtype]
         # a 0-d tensor is written as [1]
         sizes = t.shape[::-1] or (1,)  # sizes, the fastest dim first
-        head.append(_text(name) + struct.pack(f"<I{len(sizes)}QIQ", len(sizes), *sizes, number, at))
+        head.append(_text(name) + struct.pack(f"<I{len(sizes)}QIQ", len(sizes), *sizes, number, offset))
         # Offsets count from the end of the header; each tensor is padded to the alignment.
-        at += -(-len(memoryview(part).cast("B")) // alignment) * alignment
+        offset += -(-len(memoryview(part).cast("B")) // alignment) * alignment
     out = bytearray(b"".join(head))
     out += bytes(-len(out) % alignment)
     for part in parts:
@@ -248,7 +248,7 @@ def entries(view: memoryview, place: LoadOptions) -> Entries:
     infos = _infos(cursor, count)
     # the data begin at the next multiple of the alignment
     begin = -(-cursor.at // alignment) * alignment
-    spans = [(begin + at, begin + at + size, name) for name, (_, _, at, size) in infos.items()]
+    spans = [(begin + offset, begin + offset + size, name) for name, (_, _, offset, size) in infos.items()]
     _check_spans(spans, len(view), alignment)
     tensors: dict[str, TensorEntry] = {}
     for (name, (shape, number, _, _)), (start, end, _) in zip(infos.items(), spans, strict=True):

@@ -73,9 +73,9 @@ def half(low: Any, high: Any) -> Any:
     return ((top & 31 == 31) & (mantissa != 0)).where(nan, value)
 
 
-def half_at(x: Any, at: int) -> Any:
+def half_at(x: Any, offset: int) -> Any:
     """Return the float16 at a byte of each block. [n, bytes] -> [n, 1]"""
-    return half(x[:, at : at + 1], x[:, at + 1 : at + 2])
+    return half(x[:, offset : offset + 1], x[:, offset + 1 : offset + 2])
 
 
 def fields(q: Any, group: int, bits: int) -> Any:
@@ -191,8 +191,8 @@ def _k_scales(x: Any) -> tuple[Any, Any]:
 def _k(x: Any, q: Any) -> Any:
     """Numbers of 4 or 5 bits in 8 parts, each with a scale and a least value."""
     scales, least = _k_scales(x[:, 4:16])
-    scale, at = half_at(x, 0).unsqueeze(2), half_at(x, 2).unsqueeze(2)
-    return flat(scale * scales * q.reshape(-1, 8, 32).float() - at * least)
+    scale, minimum = half_at(x, 0).unsqueeze(2), half_at(x, 2).unsqueeze(2)
+    return flat(scale * scales * q.reshape(-1, 8, 32).float() - minimum * least)
 
 
 @block("Q4_K", 12, 256, 144)

@@ -27,7 +27,7 @@ def quantize_blocks(name: str, raw: Any, shape: tuple[int, ...]) -> bytes:
 
     blocks = np.frombuffer(raw, "f4").reshape(-1, BLOCKS[name].elements)
     with np.errstate(all="ignore"):
-        parts = [QUANTIZED[name](blocks[at : at + ROWS]) for at in range(0, len(blocks), ROWS)]
+        parts = [QUANTIZED[name](blocks[start : start + ROWS]) for start in range(0, len(blocks), ROWS)]
     return b"".join(part.tobytes() for part in parts)
 
 

@@ -81,13 +81,13 @@ def _member(name: str, view: memoryview, member: zip_archive.Member, place: Load
 
 def array_of(name: str, data: memoryview, place: LoadOptions) -> Tensor:
     """Return the tensor of a .npy file's bytes."""
-    shape, descr, first_fastest, at = header(data)
+    shape, descr, first_fastest, offset = header(data)
     form = kind_of(descr)
     check_shape(name, shape)
-    if len(data) - at != prod(shape) * form[0].size:
+    if len(data) - offset != prod(shape) * form[0].size:
         needed = f"{prod(shape) * form[0].size:,}"
-        raise DamagedFile(f"{name!r:.100} has {len(data) - at:,} of the {needed} bytes of its shape")
-    return tensor_in_form(name, data[at:], shape, form, first_fastest, place)
+        raise DamagedFile(f"{name!r:.100} has {len(data) - offset:,} of the {needed} bytes of its shape")
+    return tensor_in_form(name, data[offset:], shape, form, first_fastest, place)
 
 
 def header(data: memoryview) -> tuple[tuple[int, ...], str, bool, int]:

@@ -70,7 +70,7 @@ def number_in_form(raw: Any, form: tuple[ElementKind, bool]) -> Any:
     if not isinstance(raw, bytes | bytearray) or len(raw) != kind.size:
         raise DamagedFile("a NumPy scalar has the wrong number of bytes for its dtype")
     size = kind.size // (1 + kind.dtype.is_complex)
-    parts = [raw[at : at + size] for at in range(0, len(raw), size)]
+    parts = [raw[start : start + size] for start in range(0, len(raw), size)]
     joined = b"".join(p[::-1] for p in parts) if swapped else bytes(raw)
     if kind.dtype.is_complex:
         return complex(*unpack(f"<2{kind.dtype.real.format}", joined))

@@ -45,8 +45,8 @@ NEXT_OF_ONNX = frozenset(b"\x12\x1a\x22\x28\x32\x3a\x42")
 def foreign(view: memoryview) -> Foreign | None:
     """Return the format of bytes that begin like one of these files, or None."""
     begin = bytes(view[:32])
-    for at, beginning, kind in BEGINNINGS:
-        if begin[at : at + len(beginning)] == beginning:
+    for offset, beginning, kind in BEGINNINGS:
+        if begin[offset : offset + len(beginning)] == beginning:
             return kind
     if begin[8:9] == b"{" and int.from_bytes(begin[:8], "little") <= len(view) - 8:
         return SAFETENSORS

@@ -84,7 +84,7 @@ def pack(tensors: Mapping[str, Tensor], raw: list[Any], metadata: dict[str, str]
     all are aligned (huggingface/safetensors, README, "Format"). Concatenation would double the memory."""
     raw_of = dict(zip(tensors, raw, strict=True))
     header: dict[str, Any] = {"__metadata__": metadata} if metadata else {}
-    at = 0
+    offset = 0
     parts: list[Any] = []
     # By element size, descending: each tensor then starts at a multiple of its element size.
     for name in sorted(tensors, key=lambda n: (-READ[NAMES[tensors[n].dtype]].size, n)):
@@ -92,10 +92,10 @@ def pack(tensors: Mapping[str, Tensor], raw: list[Any], metadata: dict[str, str]
         header[name] = {
             "dtype": NAMES[t.dtype],
             "shape": list(t.shape),
-            "data_offsets": [at, at + len(part)],
+            "data_offsets": [offset, offset + len(part)],
         }
         parts.append(part)
-        at += len(part)
+        offset += len(part)
     text = json.dumps(header, separators=(",", ":")).encode()
     # The data begins at a multiple of 8 bytes; the format pads the header with spaces.
     text += b" " * (-len(text) % 8)
@@ -185,17 +185,17 @@ def parse_file(view: memoryview) -> tuple[dict[str, dict[str, Any]], dict[str, s
     if length > LONG and 16 * length > len(view):
         raise DamagedFile(f"its header has {length:,} of its {len(view):,} bytes, more than tensors need")
     (header, metadata), body = _header(bytes(view[8 : 8 + length])), view[8 + length :]
-    at = 0
+    offset = 0
     # The format forbids gaps and overlaps, so sorted spans must follow one another.
     for start, end, name in sorted((*_span(name, e), name) for name, e in header.items()):
-        if start != at:
+        if start != offset:
             raise DamagedFile(
-                f"{shorten_name(name)} begins at byte {start:,} instead of {at:,}, the end of"
+                f"{shorten_name(name)} begins at byte {start:,} instead of {offset:,}, the end of"
                 " the previous tensor"
             )
-        at = end
-    if at != len(body):
-        raise DamagedFile(f"it has {len(body):,} of the {at:,} bytes that its header promises")
+        offset = end
+    if offset != len(body):
+        raise DamagedFile(f"it has {len(body):,} of the {offset:,} bytes that its header promises")
     return header, metadata, body
 
 

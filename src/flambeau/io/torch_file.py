@@ -312,10 +312,10 @@ def _read_zip(view: memoryview, place: LoadOptions) -> Any:
 
 
 def _run(
-    data: memoryview, at: int, reading: TorchReading, persistent: Callable[..., Any], room: int
+    data: memoryview, offset: int, reading: TorchReading, persistent: Callable[..., Any], room: int
 ) -> tuple[Any, int]:
     """Return the value of the pickle that begins at an offset, and its end."""
-    unpickler = Unpickler(data, at, reading.names(), persistent, room)
+    unpickler = Unpickler(data, offset, reading.names(), persistent, room)
     return unpickler.run(), unpickler.at
 
 
@@ -337,40 +337,40 @@ def _read_old(view: memoryview, place: LoadOptions) -> Any:
             raise DamagedFile(f"a view of storage {shorten_name(root.key)} is out of range")
         return Storage(root.key, root.kind, part[2], part[1])
 
-    def next_value(at: int) -> tuple[Any, int]:
-        return _run(view, at, reading, persistent, len(view))
+    def next_value(offset: int) -> tuple[Any, int]:
+        return _run(view, offset, reading, persistent, len(view))
 
-    magic, at = next_value(0)
+    magic, offset = next_value(0)
     if magic != MAGIC:  # another pickle, such as a dict of arrays
         reading.bytes_of = lambda name: view[:0]
         return next_value(0)[0]
-    version, at = next_value(at)
-    system, begin = next_value(at)
+    version, offset = next_value(offset)
+    system, begin = next_value(offset)
     if version != VERSION or not is_exact_dict(system) or system.get("little_endian") is not True:
         raise RefusedFile(
             f"it has version {shorten_name(version)} or is big-endian: save it again in PyTorch"
         )
     # The values come before the storages that they refer to: skip them once, then read them again.
-    _, at = next_value(begin)
-    keys, at = next_value(at)
-    raw = _storages(view, at, keys, roots)
+    _, offset = next_value(begin)
+    keys, offset = next_value(offset)
+    raw = _storages(view, offset, keys, roots)
     reading.bytes_of = raw.__getitem__
     return next_value(begin)[0]
 
 
-def _storages(view: memoryview, at: int, keys: Any, roots: dict[str, Storage]) -> dict[str, memoryview]:
+def _storages(view: memoryview, offset: int, keys: Any, roots: dict[str, Storage]) -> dict[str, memoryview]:
     """Return the bytes of each storage, which follow the pickles in the order of their keys."""
     if not is_exact_list(keys) or len(keys) != len(roots) or {str(k) for k in keys} != roots.keys():
         raise DamagedFile("its list of storages does not match its tensors")
     raw: dict[str, memoryview] = {}
     for name in map(str, keys):
-        if len(view) - at < 8:
+        if len(view) - offset < 8:
             raise DamagedFile(f"it ends before storage {shorten_name(name)}")
         # each storage: its number of elements i64, then the elements
-        (count,), root = unpack_from("<q", view, at), roots[name]
-        end = at + 8 + root.count * root.kind.size
+        (count,), root = unpack_from("<q", view, offset), roots[name]
+        end = offset + 8 + root.count * root.kind.size
         if count != root.count or end > len(view):
             problem = f"{count:,} elements of the {root.count:,}" if count != root.count else "an early end"
             raise DamagedFile(f"storage {shorten_name(name)} has {problem} that its tensors need")
-        raw[name], at = view[at + 8 : end], end
+        raw[name], offset = view[offset + 8 : end], end
     return raw

@@ -52,9 +52,9 @@ class Unpickler:
     """Interprets one pickle: stack, memo and position. `persistent` resolves persistent ids."""
 
     def __init__(
-        self, view: memoryview, at: int, names: Vocabulary, persistent: Callable[[Any], Any], room: int
+        self, view: memoryview, offset: int, names: Vocabulary, persistent: Callable[[Any], Any], room: int
     ):
-        self.view, self.at, self.names, self.persistent = view, at, names, persistent
+        self.view, self.at, self.names, self.persistent = view, offset, names, persistent
         self.stack: list[Any] = []
         self.marks: list[int] = []
         self.memo: dict[int, Any] = {}
@@ -128,10 +128,10 @@ class Unpickler:
         """Return the values since the last mark."""
         if not self.marks:
             raise DamagedFile("a mark is missing")
-        at = self.marks.pop()
+        mark = self.marks.pop()
         # One slice and one delete: popping one by one would be slow for long lists.
-        values = self.stack[at:]
-        del self.stack[at:]
+        values = self.stack[mark:]
+        del self.stack[mark:]
         return values
 
     def push_new(self, value: Any) -> None:

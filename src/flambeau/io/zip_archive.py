@@ -32,14 +32,14 @@ class Member:
 
 def members(view: memoryview) -> dict[str, Member]:
     """Return the members by name; DamagedFile reports a fault of the archive."""
-    count, at, end = _directory(view)
-    if count * calcsize(RECORD) > end - at:
+    count, offset, end = _directory(view)
+    if count * calcsize(RECORD) > end - offset:
         raise DamagedFile(f"its directory is too small for the {count:,} members it declares")
     if count > MEMBERS + len(view) // 256:
         raise DamagedFile(f"it has {count:,} members, too many for a file of its size")
     entries: dict[str, Member] = {}
     for _ in range(count):
-        member, at = _member(view, at, end)
+        member, offset = _member(view, offset, end)
         if member.name in entries:
             raise DamagedFile(f"it has two members {shorten_name(member.name)}")
         entries[member.name] = member
@@ -66,17 +66,17 @@ def _directory(view: memoryview) -> tuple[int, int, int]:
     """(members, begin, end) of the directory."""
     # The end record is 22 bytes and may be followed by a comment of up to 65,535.
     tail = bytes(view[-(1 << 16) - 22 :])
-    at = tail.rfind(END)
-    if at < 0 or len(tail) - at < 22:
+    place_of_end = tail.rfind(END)
+    if place_of_end < 0 or len(tail) - place_of_end < 22:
         raise DamagedFile("it ends before its directory")
-    place = len(view) - len(tail) + at
+    place = len(view) - len(tail) + place_of_end
     # disk numbers, members on this disk and in all, bytes and offset of the directory, length of the
     # comment
-    disk, of, here, count, size, start, _ = unpack_from("<4H2LH", view, place + 4)
+    disk, of, this_disk, count, size, start, _ = unpack_from("<4H2LH", view, place + 4)
     # Fields of all ones refer to the zip64 record.
-    if FULL in (size, start) or 0xFFFF in (count, here):
-        place, disk, of, here, count, size, start = _wide_directory(view, place)
-    if disk or of or here != count:
+    if FULL in (size, start) or 0xFFFF in (count, this_disk):
+        place, disk, of, this_disk, count, size, start = _wide_directory(view, place)
+    if disk or of or this_disk != count:
         raise DamagedFile("it is a part of an archive of several files")
     if start + size > place:
         raise DamagedFile(
@@ -89,23 +89,26 @@ def _wide_directory(view: memoryview, place: int) -> tuple[int, ...]:
     """(place, disk, of, here, count, size, start) of the zip64 record before the end."""
     if place < 20 or bytes(view[place - 20 : place - 16]) != WHERE64:
         raise DamagedFile("its zip64 record is missing")
-    (at,) = unpack_from("<Q", view, place - 12)
-    if at > place - 76 or bytes(view[at : at + 4]) != END64:
+    (offset,) = unpack_from("<Q", view, place - 12)
+    if offset > place - 76 or bytes(view[offset : offset + 4]) != END64:
         raise DamagedFile("its zip64 record is missing")
-    return at, *unpack_from("<2L4Q", view, at + 16)
+    return offset, *unpack_from("<2L4Q", view, offset + 16)
 
 
-def _member(view: memoryview, at: int, end: int) -> tuple[Member, int]:
+def _member(view: memoryview, offset: int, end: int) -> tuple[Member, int]:
     """Return the member of a directory record, and the start of the next record."""
-    if end - at < calcsize(RECORD):
+    if end - offset < calcsize(RECORD):
         raise DamagedFile("its directory ends early")
-    head = unpack_from(RECORD, view, at)
+    head = unpack_from(RECORD, view, offset)
     flags, method, crc, packed, size = head[3], head[4], *head[7:10]
     lengths, local = head[10:13], head[16]
-    at += calcsize(RECORD)
-    if head[0] != b"PK\x01\x02" or sum(lengths) > end - at:
-        raise DamagedFile(f"its directory is damaged before byte {at:,}")
-    raw, extra = bytes(view[at : at + lengths[0]]), view[at + lengths[0] : at + lengths[0] + lengths[1]]
+    offset += calcsize(RECORD)
+    if head[0] != b"PK\x01\x02" or sum(lengths) > end - offset:
+        raise DamagedFile(f"its directory is damaged before byte {offset:,}")
+    raw, extra = (
+        bytes(view[offset : offset + lengths[0]]),
+        view[offset + lengths[0] : offset + lengths[0] + lengths[1]],
+    )
     name = str(raw, "utf-8", "replace")
     packed, size, local = _wide_sizes(extra, size, packed, local)
     if flags & 1:
@@ -119,7 +122,7 @@ def _member(view: memoryview, at: int, end: int) -> tuple[Member, int]:
         raise DamagedFile(
             f"{shorten_name(name)} reaches {start + packed - len(view):,} bytes past the end of the file"
         )
-    return Member(name, method, crc, start, packed, size), at + sum(lengths)
+    return Member(name, method, crc, start, packed, size), offset + sum(lengths)
 
 
 def _wide_sizes(extra: memoryview, size: int, packed: int, local: int) -> tuple[int, int, int]:

@@ -64,15 +64,15 @@ class _Names:
     def add_map(self, k: Kernel) -> tuple[Any, ...]:
         """The segment of a map: its function, and the template's parameters."""
         ((_, f),), options = k.shader.functions, dict(k.shader.options)
-        at, span = len(self.functions), options["span"]  # a bundle's segments have no lines of workgroups
+        index, span = len(self.functions), options["span"]  # a bundle's segments have no lines of workgroups
         words = self._name_words(k, unread=span)
         buffers = self._name_buffers(k)
         outs = tuple(buffers[out_name(i)] for i in range(len(k.outputs)))
         f = rename(f, buffers, words)
-        f = f._replace(result=f"Results{at}") if f.results else f
-        self.functions.append((f"value{at}", f))
+        f = f._replace(result=f"Results{index}") if f.results else f
+        self.functions.append((f"value{index}", f))
         dims = tuple(words.get(name, "") for name in options["dims"])
-        return f"value{at}", words[options["size"]], dims, outs, k.shader.outs[0][1]
+        return f"value{index}", words[options["size"]], dims, outs, k.shader.outs[0][1]
 
     def add(self, k: Kernel) -> BundleMember:
         """A kernel that keeps its template."""

@@ -34,9 +34,9 @@ def opaque_kernels(plan: PlanContext, head: Node, tail: Node, inputs: tuple[Node
     builder = _LaunchBuilder(plan, head, tail, inputs, parts)
     copies: list[Kernel] = []
     # Each input is copied at most once, however many launches read it.
-    for at in dict.fromkeys(r for launch in launches for r in launch.reads if isinstance(r, int)):
-        node = inputs[at]
-        builder.sources[at] = _LaunchInput(_store_in_order(plan, node, copies), node.dtype, 1)
+    for index in dict.fromkeys(r for launch in launches for r in launch.reads if isinstance(r, int)):
+        node = inputs[index]
+        builder.sources[index] = _LaunchInput(_store_in_order(plan, node, copies), node.dtype, 1)
     return [*copies, *map(builder.kernel, launches)]
 
 

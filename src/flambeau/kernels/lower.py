@@ -361,8 +361,10 @@ class Trace:
         view = view_through(node.shape, chain)
         if node.op.name == "constant":
             number = node.scalars[0]
-            at = number.quantity if isinstance(number, Planned) else ("scalar", self.plan.index[id(node)], 0)
-            return self._guard(self._add(Raw("scalar", node.dtype, node, extra=(at,))), node, view)
+            source = (
+                number.quantity if isinstance(number, Planned) else ("scalar", self.plan.index[id(node)], 0)
+            )
+            return self._guard(self._add(Raw("scalar", node.dtype, node, extra=(source,))), node, view)
         view_without_bounds, seed = View(view.shape, view.index), ()
         if node.op.name != "iota":
             seed = tuple([("scalar", self.plan.index[id(node)], word) for word in range(4)])
@@ -444,7 +446,7 @@ class Trace:
         if any(b.position.strides[dim] for b in table.bounds):
             raise NeedStore(x, "gather reads it by index")
         self.top = node
-        at = self.value(index, chain, depth + 1)
+        position = self.value(index, chain, depth + 1)
         shape = tuple(1 if d == dim else n for d, n in enumerate(index.shape))
         # The table's view with the dim cut to its first element: the kernel adds index * stride to that.
         cut = (
@@ -456,8 +458,8 @@ class Trace:
         self._bind(value, node)
         extra = (x.shape[dim], table.index.strides[dim])
         view = moved_by(view, first)
-        raw = Raw("gather", node.dtype, node, (at,), view=view, value=value, extra=extra, coded=coded)
-        return self._add(raw, self.uses[at] | {value})
+        raw = Raw("gather", node.dtype, node, (position,), view=view, value=value, extra=extra, coded=coded)
+        return self._add(raw, self.uses[position] | {value})
 
     # --- all steps together ---
 

@@ -186,8 +186,8 @@ class RowBuilder:
         """Sums of exp(x - the largest x), by their ids, with that maximum: one pass along a row can update
         both, rescaling the sum when the maximum grows (Milakov and Gimelshein, 2018)."""
         steps, followers = self.trace.steps, dict[int, Node]()
-        for i, at in self.values.items():
-            e = steps[at]
+        for i, level in self.values.items():
+            e = steps[level]
             if self.members[i].op.monoid != "sum" or e.name != "exp" or e.dtype.short != "f32":
                 continue
             away = steps[e.args[0]]  # x - max
@@ -205,8 +205,8 @@ class RowBuilder:
         if online:
             level |= {i: level[id(top)] for i, top in self.followers().items()}
         phases = [Phase([], []) for _ in range(last + 1)]
-        for i, at in level.items():
-            phases[at].reductions.append((self.members[i], self.values[i]))
+        for i, phase in level.items():
+            phases[phase].reductions.append((self.members[i], self.values[i]))
         if hold:
             for step, readers in self.readers(phases):
                 if self.trace.steps[step].kind == "load" and len(readers) > 1 and self.is_full(step):
@@ -218,11 +218,11 @@ class RowBuilder:
         """Each step, in order, and the phases that need it."""
         phases_of: dict[int, set[int]] = {}
         results = [step for _, step in self.results]
-        for at, phase in enumerate(phases):
+        for index, phase in enumerate(phases):
             roots = results if phase is phases[-1] else [step for _, step in phase.reductions]
             for root in roots:
                 for s in self.below[root]:
-                    phases_of.setdefault(s, set()).add(at)
+                    phases_of.setdefault(s, set()).add(index)
         return sorted(phases_of.items())
 
     # --- shape of the kernel ---

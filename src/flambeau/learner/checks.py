@@ -123,11 +123,11 @@ def check_optimizer(optimizer: Any) -> None:
 
 def check_accumulate(accumulate: int, state: dict[str, Any]) -> None:
     """Raise ValueError for a state within an epoch that was trained with another `accumulate`."""
-    saved, at = state.get("accumulate", accumulate), state["index"]
+    saved, index = state.get("accumulate", accumulate), state["index"]
     # `index` counts batches of finished steps: another group size would split the epoch elsewhere.
-    if at and not state["is_drained"] and saved != accumulate:
+    if index and not state["is_drained"] and saved != accumulate:
         rule = (
-            f"the state is {at} batches into an epoch with accumulate={saved}, but this learner"
+            f"the state is {index} batches into an epoch with accumulate={saved}, but this learner"
             f" has accumulate={accumulate}"
         )
         cure = f"pass accumulate={saved}, or change it between epochs"

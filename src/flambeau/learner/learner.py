@@ -264,36 +264,36 @@ class Learner:
         else:
             self._parallel.begin(loaders, partial(self._resume, loaders, resume))
         check_monitors(self.callbacks.values(), self.meters, valid_loader is not None)
-        at = self.position
+        position = self.position
         with self._run_session(loaders, epochs) as signals:
-            while at.epoch < epochs and self._may_continue():
+            while position.epoch < epochs and self._may_continue():
                 for _ in self._train_epoch(train_loader, epochs):
                     self.callbacks.after_step(self)
-                    self._saving.after_step(at.step)
+                    self._saving.after_step(position.step)
                 # A resumed run may be between training and validation: `_train_epoch` then yields no step.
-                if at.is_trained and valid_loader is not None:
+                if position.is_trained and valid_loader is not None:
                     self._validate(valid_loader, epochs)
-                if at.reason is None:
-                    at.end_epoch()
-                    self.callbacks.after_epoch(self, at.row)
+                if position.reason is None:
+                    position.end_epoch()
+                    self.callbacks.after_epoch(self, position.row)
                     self._saving.save(is_best=self.best is not None and not self.best.since)
             # The handler itself must not print: it may have interrupted a print.
             if signals.name:
                 text = f"stopped by {signals.name}: finishing the step; repeat to stop immediately"
                 self.emit(Message("info", text))
-            if at.reason != "killed":
+            if position.reason != "killed":
                 self._saving.save()
-            if self.restore_best and at.reason in (None, "early"):
+            if self.restore_best and position.reason in (None, "early"):
                 self._saving.finish()
                 self._restore_best()
         signals.act()
-        return at.history
+        return position.history
 
     def stop(self, reason: Reason = "stopped") -> None:
         """End the run at the end of this step, with a checkpoint; "killed": without one. From any thread."""
         # With other workers it is a request, which takes effect on all of them after the same step.
-        at = self.position if self._parallel is None else self._parallel
-        at.reason = "killed" if "killed" in (reason, at.reason) else at.reason or reason
+        position = self.position if self._parallel is None else self._parallel
+        position.reason = "killed" if "killed" in (reason, position.reason) else position.reason or reason
 
     def evaluate(self, loader: Iterable[Any]) -> Row:
         """Compute the loss and the metrics of a loader's batches, by name."""
@@ -417,53 +417,59 @@ class Learner:
 
     def _train_epoch(self, loader: Any, epochs: int) -> Iterator[None]:
         """Run the remaining steps of an epoch. Each is submitted to the device without waiting for it."""
-        at = self.position
-        if at.is_trained:
+        position = self.position
+        if position.is_trained:
             return
         # At each epoch, because a callback may have called `eval()`.
         begin_training(self.model)
-        watch = self._fit.watch = self._begin_epoch("train", loader, epochs, at.index)
-        losses = self._fit.losses = self._new_losses(at.epoch)
+        watch = self._fit.watch = self._begin_epoch("train", loader, epochs, position.index)
+        losses = self._fit.losses = self._new_losses(position.epoch)
         steps: Any = self._steps
-        rest: Any = rest_of(loader, at.index)
+        rest: Any = rest_of(loader, position.index)
         place: Any = self._to_batch
         if self._parallel is not None:
-            steps, rest, place = self._parallel, self._parallel.batches(loader, at.index), _keep_batch
-        batches = () if at.is_drained else watch.batches(rest, place)
+            steps, rest, place = self._parallel, self._parallel.batches(loader, position.index), _keep_batch
+        batches = () if position.is_drained else watch.batches(rest, place)
         for loss, group in steps.each(batches):
             rates = [g["lr"] for g in self.optimizer.param_groups]
             # `loss` is not read here: `losses` reads it some steps later. The rates are copied before a
             # scheduler changes them.
-            losses.add(Entry(at.step, watch.at, loss, rates, group))
-            at.step, at.index, at.is_drained = at.step + 1, watch.index, at.is_drained or watch.is_over
+            losses.add(Entry(position.step, watch.at, loss, rates, group))
+            position.step, position.index, position.is_drained = (
+                position.step + 1,
+                watch.index,
+                position.is_drained or watch.is_over,
+            )
             yield
             # After `yield`, callbacks and checkpoints have seen the step; they may also have called `stop`.
-            watch.progress(at.step, losses.waited, self.emit)
-            if at.reason is not None:
+            watch.progress(position.step, losses.waited, self.emit)
+            if position.reason is not None:
                 break
         else:
             # The loader ended, without `break`. If a signal came with the last batch, the end of the epoch
             # is left to the resumed run.
             check_any_batch(watch)
-            at.is_drained, at.is_trained = True, at.reason is None
+            position.is_drained, position.is_trained = True, position.reason is None
         self._fit.watch = None
         losses.finish()
-        if at.is_trained:
+        if position.is_trained:
             parallel, meter = self._parallel, self.meters["train"]
             values = meter.compute() if parallel is None else parallel.compute(meter)
-            at.row = {"epoch": at.epoch + 1, "step": at.step} | self._end_epoch(watch, values)
+            position.row = {"epoch": position.epoch + 1, "step": position.step} | self._end_epoch(
+                watch, values
+            )
 
     def _validate(self, loader: Any, epochs: int) -> None:
         """Run the validation of an epoch. If it is stopped, the state from before it is restored."""
         # A stopped validation runs again after resumption, so it must not have used random numbers or
         # batches.
-        at, random, places = self.position, random_states(), loader_states({"valid": loader})
+        position, random, places = self.position, random_states(), loader_states({"valid": loader})
         values: Row | None = None
         try:
             values = self._evaluate_on("valid", loader, epochs)
-            at.row = at.row | (values or {})
+            position.row = position.row | (values or {})
         finally:
-            if values is None or at.reason is not None:
+            if values is None or position.reason is not None:
                 set_random_states(random)
                 restore_loaders({"valid": loader}, places)
 
@@ -511,26 +517,26 @@ class Learner:
     def _resume(self, loaders: dict[str, Any], resume: bool) -> None:
         """Continue from the directory's checkpoint, or from the point where this learner stopped, or
         begin."""
-        at, checkpoints = self.position, self.checkpoints
+        position, checkpoints = self.position, self.checkpoints
         if resume and checkpoints is None:
             raise ValueError("fit(resume=True): resuming needs checkpoints: pass directory= to Learner")
         # The same script, started again after an early stop, ends at once unless `patience` was raised.
-        is_same_call = resume and at.reason == "early" and is_over(self.callbacks.values())
-        at.reason = "early" if is_same_call else None
+        is_same_call = resume and position.reason == "early" and is_over(self.callbacks.values())
+        position.reason = "early" if is_same_call else None
         # After an exception the weights may be those of an incomplete step, so `resume` reads the
         # checkpoint.
-        if checkpoints is not None and (not at.step or (resume and at.is_broken)):
+        if checkpoints is not None and (not position.step or (resume and position.is_broken)):
             if resume:
                 self._restore_newest(checkpoints)
             else:
                 check_new(checkpoints.paths())
         elif checkpoints is not None and checkpoints.last is None:  # another file was loaded
-            check_later(checkpoints.later((at.epoch, at.step)), at.step)
-        at.is_broken = False
-        restore_loaders(loaders, at.places)
-        if at.random is not None:
-            set_random_states(at.random)
-            at.random = None
+            check_later(checkpoints.later((position.epoch, position.step)), position.step)
+        position.is_broken = False
+        restore_loaders(loaders, position.places)
+        if position.random is not None:
+            set_random_states(position.random)
+            position.random = None
 
     def _restore_newest(self, checkpoints: Checkpoints) -> None:
         newest = checkpoints.newest(self.emit)
@@ -539,8 +545,8 @@ class Learner:
         path, state = newest
         self._restore(state, f"checkpoint {path}")
         checkpoints.last = path.name
-        at = self.position
-        if self.best is not None and not self.best.since and not at.index and not at.is_trained:
+        position = self.position
+        if self.best is not None and not self.best.since and not position.index and not position.is_trained:
             link(path, path.with_name(BEST))  # the run may have been killed before its epoch's callbacks
 
     def _restore_best(self) -> None:
@@ -565,7 +571,7 @@ class Learner:
     @contextmanager
     def _run_session(self, loaders: dict[str, Any], epochs: int) -> Generator[Signals]:
         """Emit the run's start and end, call the callbacks then, and catch signals in between."""
-        at, self._fit = self.position, RunningFit(loaders)
+        position, self._fit = self.position, RunningFit(loaders)
         reason: Reason = "error"
         text = ""
         self.emit(self._start_event(epochs))
@@ -574,21 +580,21 @@ class Learner:
                 self.callbacks.begin(self)
                 yield signals
                 self._saving.finish()
-                reason = at.reason or "done"
+                reason = position.reason or "done"
         except BaseException as e:
             if self._fit.watch is not None:
                 self._fit.watch.note(e)
-            at.is_broken = True
+            position.is_broken = True
             steps = self._steps if self._parallel is None else self._parallel
-            at.index += steps.waiting  # the next fit continues after the batches already yielded
+            position.index += steps.waiting  # the next fit continues after the batches already yielded
             reason, text = end_reason(e)
             raise
         finally:
-            at.places, self._fit = loader_states(loaders), RunningFit()
+            position.places, self._fit = loader_states(loaders), RunningFit()
             self._saving.report(wait=True)
             # Last: a callback that fails must not prevent the checkpoint, and renderers still get RunEnded.
             error = self.callbacks.end(self)
-            self.emit(RunEnded(reason, at.step, text))
+            self.emit(RunEnded(reason, position.step, text))
             if error is not None:
                 raise error
 
@@ -601,11 +607,11 @@ class Learner:
         return RunStarted(name, folder, str(self.device), epochs, count, self.step, self.step > 0, config)
 
     def _snapshot(self) -> RunSnapshot:
-        at, losses = self.position, self._fit.losses
+        position, losses = self.position, self._fit.losses
         if self._fit.loaders:
-            at.places = loader_states(self._fit.loaders)
+            position.places = loader_states(self._fit.loaders)
         unread = [] if losses is None else losses.unread
-        return RunSnapshot((at.epoch, at.step), state_of(at, self._parts), unread)
+        return RunSnapshot((position.epoch, position.step), state_of(position, self._parts), unread)
 
 
 def _keep_batch(batch: Any) -> Any:

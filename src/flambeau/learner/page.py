@@ -57,8 +57,8 @@ def svg(curves: Sequence[Drawn]) -> str:
 
     out = [f'<svg width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}">']
     out.append(f'<path d="M{LEFT} 4V{down}H{WIDTH}" fill="none" stroke="currentColor" opacity=".4"/>')
-    for at, y in ((12, y1), (down, y0)):
-        out.append(f'<text x="{LEFT - 4}" y="{at}" text-anchor="end">{y:.4g}</text>')
+    for baseline, y in ((12, y1), (down, y0)):
+        out.append(f'<text x="{LEFT - 4}" y="{baseline}" text-anchor="end">{y:.4g}</text>')
     out.append(f'<text x="{LEFT}" y="{HEIGHT - 2}">{x0:g}</text>')
     out.append(f'<text x="{WIDTH}" y="{HEIGHT - 2}" text-anchor="end">{x1:g}</text>')
     for curve in curves:

@@ -129,20 +129,20 @@ class Parallel(Companion):
 
     def begin(self, loaders: dict[str, Any], resume: Callable[[], None]) -> None:
         """Begin or resume the run on rank 0, and give its state to all workers."""
-        run, at, group = self.run, self.run.position, self._group
+        run, position, group = self.run, self.run.position, self._group
         self.loaders = loaders
         seed: int | None = None
         if not is_joiner(group):
             if self.is_leader:
                 resume()
-                at.places = loader_states(loaders)
+                position.places = loader_states(loaders)
                 self.has_directory = run.learner.checkpoints is not None
-                send_state(group, {**state_of(at, run.parts), "has_directory": self.has_directory})
-                seed = at.seed
+                send_state(group, {**state_of(position, run.parts), "has_directory": self.has_directory})
+                seed = position.seed
             else:
                 state = receive_state(group, 0)
                 run.restore(state, "the state of rank 0")
-                self.has_directory, seed = state["has_directory"], at.seed
+                self.has_directory, seed = state["has_directory"], position.seed
                 run.meter.forget_counts()
             self.total = run.meter.read_total()
         t = run.trained
@@ -152,14 +152,14 @@ class Parallel(Companion):
         sums = self.optimizer.sums
         sums.checks = t.scaler is None  # a scaler skips steps with infinite gradients
         if not self.optimizer.is_new:
-            sums.count = at.step
+            sums.count = position.step
             sums.seed = sums.seed if seed is None else seed
-        at.seed = sums.seed
-        restore_loaders(loaders, at.places)
+        position.seed = sums.seed
+        restore_loaders(loaders, position.places)
         self._skips = self.optimizer.is_new
-        if at.random is not None:
-            set_random_states(at.random)
-            at.random = None
+        if position.random is not None:
+            set_random_states(position.random)
+            position.random = None
 
     def _regroup(self, group: ProcessGroup) -> ProcessGroup:
         failure, before = group.failure, group.size
@@ -350,7 +350,7 @@ class Parallel(Companion):
 
     def snapshot(self) -> RunSnapshot:
         """Return the state of the run for a checkpoint. All workers call this."""
-        run, at = self.run, self.run.position
+        run, position = self.run, self.run.position
 
         def collect() -> dict[str, Any]:
             meter = run.meter
@@ -360,9 +360,9 @@ class Parallel(Companion):
         # `together` can't return tensors: a worker that is behind does not save its own.
         collected: list[dict[str, Any]] = []
         self.optimizer.together(lambda: collected.append(collect()))
-        at.places = loader_states(self.loaders)
-        state = state_of(at, run.parts) | (collected[-1] if collected else {})
-        return RunSnapshot((at.epoch, at.step), state, [])
+        position.places = loader_states(self.loaders)
+        state = state_of(position, run.parts) | (collected[-1] if collected else {})
+        return RunSnapshot((position.epoch, position.step), state, [])
 
 
 class ParallelSaving:

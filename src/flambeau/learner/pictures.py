@@ -102,19 +102,19 @@ def draw_history(curves: dict[str, dict[str, list[tuple[float, float]]]]) -> Pic
     return Picture(figure)
 
 
-def draw_rates(found: LearningRates) -> Picture:
+def draw_rates(rates: LearningRates) -> Picture:
     """Draw the losses of a search over the learning rates, and the suggested rate."""
     figure = new_figure("lr_find(...).plot()", 6.4, 3.8)
     axes = figure.add_subplot()
-    axes.plot(found.rates, found.losses, color=BLUE, alpha=0.28, linewidth=0.8, label="each step")
-    axes.plot(found.rates, found.smoothed, color=BLUE, linewidth=2, label="smoothed")
-    if found.suggestion is not None:
-        place = found.rates.index(found.suggestion)
-        label = f"suggestion: {found.suggestion:.2g}"
-        axes.plot(found.suggestion, found.smoothed[place], "o", color=ORANGE, markersize=8, label=label)
+    axes.plot(rates.rates, rates.losses, color=BLUE, alpha=0.28, linewidth=0.8, label="each step")
+    axes.plot(rates.rates, rates.smoothed, color=BLUE, linewidth=2, label="smoothed")
+    if rates.suggestion is not None:
+        place = rates.rates.index(rates.suggestion)
+        label = f"suggestion: {rates.suggestion:.2g}"
+        axes.plot(rates.suggestion, rates.smoothed[place], "o", color=ORANGE, markersize=8, label=label)
     heading(axes, "Loss by learning rate")
     axes.set_xscale("log")
-    low, high = min(found.losses), max(found.smoothed)
+    low, high = min(rates.losses), max(rates.smoothed)
     axes.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))  # without a last loss far above
     axes.set_xlabel("learning rate", color=FAINT)
     axes.grid(axis="y", color=LINE, linewidth=0.8)

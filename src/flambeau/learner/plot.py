@@ -144,8 +144,8 @@ def step_labels(first: float, last: float, width: int) -> str:
     between = [f"{round(first + (last - first) * i / count):g}" for i in range(1, count)]
     line = [" "] * width
     for i, text in enumerate([end_labels[0], *between, end_labels[1]]):
-        at = max(min(round(i * (width - 1) / count) - len(text) // 2, width - len(text)), 0)
-        line[at : at + len(text)] = text
+        column = max(min(round(i * (width - 1) / count) - len(text) // 2, width - len(text)), 0)
+        line[column : column + len(text)] = text
     return "".join(line)
 
 

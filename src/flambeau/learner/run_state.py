@@ -62,37 +62,37 @@ def restore_loaders(loaders: dict[str, Any], places: dict[str, Any]) -> None:
             loader.load_state_dict(places[split])
 
 
-def state_of(at: Position, parts: RunParts) -> dict[str, Any]:
+def state_of(position: Position, parts: RunParts) -> dict[str, Any]:
     """Return the state of a run between two steps."""
     model, _, optimizer, _, _ = parts.trained
     return {
         "model": model.state_dict(),
         "optimizer": optimizer.state_dict(),
         "kind": type(optimizer).__name__,
-        **progress_of(at, parts),
+        **progress_of(position, parts),
     }
 
 
-def progress_of(at: Position, parts: RunParts) -> dict[str, Any]:
+def progress_of(position: Position, parts: RunParts) -> dict[str, Any]:
     """Return the state of a run without the model and the optimiser."""
     scaler = parts.trained.scaler
     return {
-        **{name: getattr(at, name) for name in SAVED},
-        "history": list(at.history),  # files hold plain lists
-        "is_over": at.reason == "early",
+        **{name: getattr(position, name) for name in SAVED},
+        "history": list(position.history),  # files hold plain lists
+        "is_over": position.reason == "early",
         "accumulate": parts.accumulate,
         "scaler": None if scaler is None else scaler.state_dict(),
         "callbacks": states_of(parts.callbacks),
         "metrics": parts.metrics.state_dict(),
         "random": random_states(),
-        "loaders": at.places,
+        "loaders": position.places,
         "seed": None
-        if at.seed is None
-        else str(at.seed),  # 64 bits, more than JSON's numbers have everywhere
+        if position.seed is None
+        else str(position.seed),  # 64 bits, more than JSON's numbers have everywhere
     }
 
 
-def restore(at: Position, parts: RunParts, state: dict[str, Any], source: str) -> None:
+def restore(position: Position, parts: RunParts, state: dict[str, Any], source: str) -> None:
     """Restore a run from a state. ValueError, with the state's `source`, if it belongs to another model."""
     model, _, optimizer, scaler, _ = parts.trained
     try:
@@ -110,28 +110,28 @@ def restore(at: Position, parts: RunParts, state: dict[str, Any], source: str) -
             raise ValueError(f"scaler: the learner has {has}, got {saved}: use the same")
     except ValueError as e:
         raise ValueError(f"{source}: it belongs to a different learner: {e}") from None
-    _restore_position(at, parts, state)
+    _restore_position(position, parts, state)
 
 
-def restore_progress(at: Position, parts: RunParts, state: dict[str, Any]) -> None:
+def restore_progress(position: Position, parts: RunParts, state: dict[str, Any]) -> None:
     """Restore what `progress_of` returned, without the metrics."""
     restore_callbacks(parts.callbacks, state["callbacks"])
-    _restore_position(at, parts, state)
+    _restore_position(position, parts, state)
 
 
-def _restore_position(at: Position, parts: RunParts, state: dict[str, Any]) -> None:
+def _restore_position(position: Position, parts: RunParts, state: dict[str, Any]) -> None:
     scaler = parts.trained.scaler
     if scaler is not None:
         scaler.load_state_dict(state["scaler"])
     for name in SAVED:
-        setattr(at, name, state[name])
-    at.history = History(state["history"])
+        setattr(position, name, state[name])
+    position.history = History(state["history"])
     # Only an early end is kept: a run that was stopped or killed continues.
-    at.reason = "early" if state["is_over"] and is_over(parts.callbacks.values()) else None
+    position.reason = "early" if state["is_over"] and is_over(parts.callbacks.values()) else None
     # Applied at the next `fit`, which has the loaders.
-    at.places, at.random = state["loaders"], state["random"]
+    position.places, position.random = state["loaders"], state["random"]
     seed = state.get("seed")
-    at.seed = None if seed is None else int(seed)
+    position.seed = None if seed is None else int(seed)
 
 
 def is_over(callbacks: Iterable[Callback]) -> bool:

@@ -65,26 +65,26 @@ def field(number: int, kind: int, data: bytes) -> bytes:
     return varint(number << 3 | kind) + size + data
 
 
-def event(at: float, step: int, rest: bytes) -> bytes:
+def event(wall_time: float, step: int, rest: bytes) -> bytes:
     """Encode an Event with its time and step."""
     # Event: wall_time = 1 (double), step = 2 (int64); `rest` is one of file_version = 3, summary = 5,
     # session_log = 7.
-    return field(1, DOUBLE, struct.pack("<d", at)) + field(2, VARINT, varint(step)) + rest
+    return field(1, DOUBLE, struct.pack("<d", wall_time)) + field(2, VARINT, varint(step)) + rest
 
 
-def scalars(at: float, step: int, values: dict[str, float]) -> bytes:
+def scalars(wall_time: float, step: int, values: dict[str, float]) -> bytes:
     """Encode an Event with the values of a step by tag."""
     summary = b""
     for tag, value in values.items():
         # Summary.Value: tag = 1, simple_value = 2 (float); Summary: value = 1, repeated.
         one = field(1, BYTES, tag.encode()) + field(2, FLOAT, struct.pack("<f", value))
         summary += field(1, BYTES, one)
-    return event(at, step, field(5, BYTES, summary))
+    return event(wall_time, step, field(5, BYTES, summary))
 
 
-def session_start(at: float, step: int) -> bytes:
+def session_start(wall_time: float, step: int) -> bytes:
     """Encode an Event that makes readers drop a killed run's values from this step on."""
-    return event(at, step, field(7, BYTES, field(1, VARINT, varint(START))))
+    return event(wall_time, step, field(7, BYTES, field(1, VARINT, varint(START))))
 
 
 class EventFile:

@@ -173,17 +173,17 @@ def running_extreme(sign: int) -> Callable[[Integer, int], Any]:
     def places(x: Integer, dim: int) -> Any:
         n, step = x.shape[dim], 1
         iota = tensor_of(apply(OPS["iota"], (), {"n": n}, device=x.node.device))
-        at = iota.reshape(*(n if d == dim else 1 for d in range(len(x.shape)))).expand(*x.shape)
+        positions = iota.reshape(*(n if d == dim else 1 for d in range(len(x.shape)))).expand(*x.shape)
         while step < n:
             size = n - step
             late, early = part_of_dim(x, dim, step, size), part_of_dim(x, dim, 0, size)
             wins = beats(late, early)
             best = rule.choose(wins, late, early)
-            best_at = wins.where(at.narrow(dim, step, size), at.narrow(dim, 0, size))
+            best_at = wins.where(positions.narrow(dim, step, size), positions.narrow(dim, 0, size))
             x = concatenate([part_of_dim(x, dim, 0, step), best], dim)
-            at = call_op("_cat", at.narrow(dim, 0, step), best_at, dim=dim)
+            positions = call_op("_cat", positions.narrow(dim, 0, step), best_at, dim=dim)
             step *= 2
-        return at
+        return positions
 
     return places
 

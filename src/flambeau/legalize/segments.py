@@ -22,8 +22,8 @@ def product(of: Arithmetic, x: Any, keys: Any, places: Any, src: Any) -> Any:
     of those that do has all of them.
     """
 
-    def rows(table: Any, at: Any) -> Any:
-        return gather(table, at.unsqueeze(1).expand(at.shape[0], src.shape[1]), 0)
+    def rows(table: Any, positions: Any) -> Any:
+        return gather(table, positions.unsqueeze(1).expand(positions.shape[0], src.shape[1]), 0)
 
     products, n, step = rows(src, places), src.shape[0], 1
     while step < n:

@@ -76,12 +76,12 @@ def read_adapter(folder: Folder) -> LoraAdapter:
             )
     parts: dict[str, dict[str, Any]] = {}
     for name, t in load(path / WEIGHTS, device="cpu").items():
-        found = NAME.match(name)
-        if found is None or t.ndim != 2:
+        match = NAME.match(name)
+        if match is None or t.ndim != 2:
             raise FlambeauError(
                 f"{call}: {name!r} is no matrix of a linear layer's LoRA: get another adapter"
             )
-        parts.setdefault(found[1], {})[found[2]] = t.float().numpy()
+        parts.setdefault(match[1], {})[match[2]] = t.float().numpy()
     if not parts:
         raise FlambeauError(f"{call}: {WEIGHTS} has no LoRA: get a complete copy")
     return LoraAdapter({name: _update(name, pair, config, call) for name, pair in parts.items()}, config)

@@ -98,31 +98,36 @@ class ByteProgram:
         """Return from which instructions a rule's end can be reached."""
         readers: list[list[int]] = [[] for _ in self.code]  # the instructions before each one
         callers: dict[str, list[int]] = {}
-        for i, at in enumerate(self.code):
-            for target in at.targets:
+        for i, instruction in enumerate(self.code):
+            for target in instruction.targets:
                 readers[target].append(i)
-            if at.kind == "call":
-                callers.setdefault(at.rule, []).append(i)
+            if instruction.kind == "call":
+                callers.setdefault(instruction.rule, []).append(i)
         rules_at: dict[int, list[str]] = {}
         for name, place in self.begins.items():
             rules_at.setdefault(place, []).append(name)
-        lives, todo = [False] * len(self.code), [i for i, at in enumerate(self.code) if at.kind == "return"]
+        lives, todo = (
+            [False] * len(self.code),
+            [i for i, instruction in enumerate(self.code) if instruction.kind == "return"],
+        )
         while todo:
             i = todo.pop()
-            at = self.code[i]
-            if lives[i] or not self._can_pass(at, lives):
+            instruction = self.code[i]
+            if lives[i] or not self._can_pass(instruction, lives):
                 continue
             lives[i] = True
             todo += readers[i]
             todo += [c for name in rules_at.get(i, ()) for c in callers.get(name, ())]
         return lives
 
-    def _can_pass(self, at: Instruction, lives: list[bool]) -> bool:
-        if at.kind == "return":
+    def _can_pass(self, instruction: Instruction, lives: list[bool]) -> bool:
+        if instruction.kind == "return":
             return True
-        if at.kind == "call" and not lives[self.begins[at.rule]]:
+        if instruction.kind == "call" and not lives[self.begins[instruction.rule]]:
             return False
-        return any(lives[t] for t in at.targets) and (at.kind != "read" or bool(at.ranges))
+        return any(lives[t] for t in instruction.targets) and (
+            instruction.kind != "read" or bool(instruction.ranges)
+        )
 
     def _check_recursion(self) -> None:
         """ValueError for rules that call themselves before they read a byte."""
@@ -148,12 +153,12 @@ class ByteProgram:
             if i in seen or not self.lives[i]:
                 continue
             seen.add(i)
-            at = self.code[i]
-            ends = ends or at.kind == "return"
-            if at.kind == "call":
-                calls.add(at.rule)
-            if at.kind == "split" or (at.kind == "call" and at.rule in nullable):
-                todo += at.targets
+            instruction = self.code[i]
+            ends = ends or instruction.kind == "return"
+            if instruction.kind == "call":
+                calls.add(instruction.rule)
+            if instruction.kind == "split" or (instruction.kind == "call" and instruction.rule in nullable):
+                todo += instruction.targets
         return calls, ends
 
 
@@ -180,19 +185,19 @@ class Automaton:
 
     def step(self, state: int, byte: int) -> int:
         """Return the state after a byte."""
-        found = int(self.table[state, byte])
-        return found if found != UNKNOWN else self._fill(state, byte)
+        next_state = int(self.table[state, byte])
+        return next_state if next_state != UNKNOWN else self._fill(state, byte)
 
     def steps(self, states: np.ndarray, values: np.ndarray) -> np.ndarray:
         """Return the state after a byte, for several states and bytes."""
-        found = self.table[states, values]
-        missing = np.flatnonzero(found == UNKNOWN)
+        next_states = self.table[states, values]
+        missing = np.flatnonzero(next_states == UNKNOWN)
         if len(missing):
             pairs = np.unique(states[missing].astype(np.int64) * 256 + values[missing])
             for pair in pairs.tolist():
                 self.step(pair // 256, pair % 256)
-            found = self.table[states, values]
-        return found
+            next_states = self.table[states, values]
+        return next_states
 
     def _fill(self, state: int, byte: int) -> int:
         """Find the states after a byte, and after all bytes that continue at the same places."""
@@ -222,14 +227,16 @@ class Automaton:
             if place in seen or not lives[i]:
                 continue
             seen.add(place)
-            at = code[i]
-            if at.kind == "read":
+            instruction = code[i]
+            if instruction.kind == "read":
                 reads.append(place)
-            elif at.kind == "split":
-                todo += [(target, frame) for target in at.targets]
-            elif at.kind == "call":
-                if lives[at.targets[0]]:
-                    todo.append((self.program.begins[at.rule], self._frame(at.targets[0], frame)))
+            elif instruction.kind == "split":
+                todo += [(target, frame) for target in instruction.targets]
+            elif instruction.kind == "call":
+                if lives[instruction.targets[0]]:
+                    todo.append(
+                        (self.program.begins[instruction.rule], self._frame(instruction.targets[0], frame))
+                    )
             elif frame == 0:
                 accepts = True
             else:

@@ -56,27 +56,27 @@ class BeamRow:
         self.scores = [0.0] + [WORST] * (beams - 1)
         self.texts, self.ended = [[] for _ in range(beams)], [Ended(WORST, [], False)] * beams
 
-    def advance(self, found: Sequence[tuple[float, int, int]], is_last: bool) -> list[int]:
+    def advance(self, candidates: Sequence[tuple[float, int, int]], is_last: bool) -> list[int]:
         """Take the best continuations of a row, (score, beam, token), and return the beam that each beam now
         continues. is_last: no token follows."""
         s, length = self.search, len(self.texts[0]) + 1
-        ends = [is_last or token in s.ends for _, _, token in found]
-        self._finish(found[: s.beams], ends, length)
-        order = sorted(range(len(found)), key=lambda i: -(found[i][0] + WORST * ends[i]))[: s.beams]
-        self.scores = [found[i][0] + WORST * ends[i] for i in order]
-        self.texts = [[*self.texts[found[i][1]], found[i][2]] for i in order]
+        ends = [is_last or token in s.ends for _, _, token in candidates]
+        self._finish(candidates[: s.beams], ends, length)
+        order = sorted(range(len(candidates)), key=lambda i: -(candidates[i][0] + WORST * ends[i]))[: s.beams]
+        self.scores = [candidates[i][0] + WORST * ends[i] for i in order]
+        self.texts = [[*self.texts[candidates[i][1]], candidates[i][2]] for i in order]
         best = self.scores[0] / length**s.length_penalty
         worst = min(e.score for e in self.ended)
         self.can_improve = self.can_improve and any(best > (worst if e.exists else WORST) for e in self.ended)
-        return [found[i][1] for i in order]
+        return [candidates[i][1] for i in order]
 
-    def _finish(self, found: Sequence[tuple[float, int, int]], ends: list[bool], length: int) -> None:
+    def _finish(self, candidates: Sequence[tuple[float, int, int]], ends: list[bool], length: int) -> None:
         """Keep texts that end with these continuations, if they are among the best."""
         s = self.search
         is_closed = not self.can_improve or (s.stops_early and all(e.exists for e in self.ended))
         new = [
             Ended(score / length**s.length_penalty + WORST * is_closed, [*self.texts[beam], token], True)
-            for (score, beam, token), is_end in zip(found, ends, strict=False)
+            for (score, beam, token), is_end in zip(candidates, ends, strict=False)
             if is_end
         ]
         self.ended = sorted([*self.ended, *new], key=lambda e: -e.score)[: s.beams]
@@ -102,8 +102,10 @@ def beam_search(
         vocabulary = model.config.vocab_size
         order: list[int] = []
         for i, row in enumerate(rows):
-            found = [(v, p // vocabulary, p % vocabulary) for v, p in zip(values[i], places[i], strict=True)]
-            order += [i * search.beams + beam for beam in row.advance(found, step == new - 1)]
+            candidates = [
+                (v, p // vocabulary, p % vocabulary) for v, p in zip(values[i], places[i], strict=True)
+            ]
+            order += [i * search.beams + beam for beam in row.advance(candidates, step == new - 1)]
         if all(row.is_done for row in rows):
             break
         _reorder(past, order)

@@ -58,7 +58,7 @@ class StopTexts:
     def push(self, text: str) -> str:
         """Return what is certain not to belong to a stop text."""
         self.held += text
-        places = [at for s in self.stops if (at := self.held.find(s)) >= 0]
+        places = [place for s in self.stops if (place := self.held.find(s)) >= 0]
         if places:
             self.is_over = True
             shown, self.held = self.held[: min(places)], ""

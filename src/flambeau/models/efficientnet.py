@@ -200,8 +200,8 @@ def _rename(name: str, places: list[str], state: Mapping[str, Any]) -> str:
     if match is None:
         layer, _, last = name.partition(".")
         return f"{OUTSIDE.get(layer, layer)}.{last}"
-    at, layer, last = int(match[1]), match[2], match[3]
-    if at >= len(places):
+    block, layer, last = int(match[1]), match[2], match[3]
+    if block >= len(places):
         return name
-    names = EXPANDED if f"_blocks.{at}._expand_conv.weight" in state else SEPARABLE
-    return f"{places[at]}.{names.get(layer, layer)}.{last}"
+    names = EXPANDED if f"_blocks.{block}._expand_conv.weight" in state else SEPARABLE
+    return f"{places[block]}.{names.get(layer, layer)}.{last}"

@@ -99,16 +99,16 @@ def stacked(state: dict[str, Any], layers: int) -> dict[str, Any]:
     """
     out = dict(state)
     for i in range(layers):
-        at = f"model.layers.{i}."
+        layer_prefix = f"model.layers.{i}."
         for prefix, names in (("mlp.", OWN), ("block_sparse_moe.", MIXTRAL)):
-            if f"{at}{prefix}experts.0.{names[0]}.weight" in out:
-                gate, up, down = (_join(out, f"{at}{prefix}experts.", name) for name in names)
-                _put(out, f"{at}mlp.experts.", gate, up, down)
-        if (router := out.pop(f"{at}block_sparse_moe.gate.weight", None)) is not None:
-            out[f"{at}mlp.gate.weight"] = router
-        if f"{at}mlp.experts.gate" in out:  # llama.cpp's
-            gate, up, down = (out.pop(f"{at}mlp.experts.{name}") for name in ("gate", "up", "down"))
-            _put(out, f"{at}mlp.experts.", gate, up, down)
+            if f"{layer_prefix}{prefix}experts.0.{names[0]}.weight" in out:
+                gate, up, down = (_join(out, f"{layer_prefix}{prefix}experts.", name) for name in names)
+                _put(out, f"{layer_prefix}mlp.experts.", gate, up, down)
+        if (router := out.pop(f"{layer_prefix}block_sparse_moe.gate.weight", None)) is not None:
+            out[f"{layer_prefix}mlp.gate.weight"] = router
+        if f"{layer_prefix}mlp.experts.gate" in out:  # llama.cpp's
+            gate, up, down = (out.pop(f"{layer_prefix}mlp.experts.{name}") for name in ("gate", "up", "down"))
+            _put(out, f"{layer_prefix}mlp.experts.", gate, up, down)
     return out
 
 

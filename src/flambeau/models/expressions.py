@@ -88,12 +88,12 @@ def union(ranges: Iterable[tuple[int, int]]) -> Ranges:
 def complement(ranges: Iterable[tuple[int, int]]) -> Ranges:
     """Return the characters that ranges leave out."""
     rest: list[tuple[int, int]] = []
-    at = 0
+    first = 0
     for low, high in union(ranges):
-        if at < low:
-            rest.append((at, low - 1))
-        at = high + 1
-    return (*rest, (at, LAST)) if at <= LAST else tuple(rest)
+        if first < low:
+            rest.append((first, low - 1))
+        first = high + 1
+    return (*rest, (first, LAST)) if first <= LAST else tuple(rest)
 
 
 def without(ranges: Ranges, others: Iterable[tuple[int, int]]) -> Ranges:
@@ -175,8 +175,8 @@ def regular(pattern: str, spell: Spell = characters, searches: bool = False) -> 
 def _unicode(name: str) -> Ranges:
     """Return the characters of a class in Unicode, with those of ECMAScript."""
     match = re.compile(PATTERNS[name]).match
-    found = [c for c in range(LAST + 1) if match(chr(c))]
-    return union([*((c, c) for c in found), *([(0xFEFF, 0xFEFF)] if name == "SPACE" else [])])
+    characters = [c for c in range(LAST + 1) if match(chr(c))]
+    return union([*((c, c) for c in characters), *([(0xFEFF, 0xFEFF)] if name == "SPACE" else [])])
 
 
 class _Regex:
@@ -192,8 +192,11 @@ class _Regex:
         if len(items) == 1 and str(items[0][0]) == "SUBPATTERN" and not any(items[0][1][1:3]):
             return self.top(list(items[0][1][3]))
         begins, ends = (
-            bool(items) and str(items[at][0]) == "AT" and str(items[at][1]) in names
-            for at, names in ((0, ("AT_BEGINNING", "AT_BEGINNING_STRING")), (-1, ("AT_END", "AT_END_STRING")))
+            bool(items) and str(items[end][0]) == "AT" and str(items[end][1]) in names
+            for end, names in (
+                (0, ("AT_BEGINNING", "AT_BEGINNING_STRING")),
+                (-1, ("AT_END", "AT_END_STRING")),
+            )
         )
         inner = self.all(items[int(begins) : len(items) - int(ends and (len(items) > 1 or not begins))])
         anything = Repeat(self.spell(((0, LAST),)), 0, None)
@@ -229,10 +232,10 @@ class _Regex:
         if kind == "NOT_LITERAL":
             return complement(((value, value),))
         negates = bool(value) and str(value[0][0]) == "NEGATE"
-        found: list[tuple[int, int]] = []
+        pairs: list[tuple[int, int]] = []
         for name, what in value[int(negates) :]:
-            found += _members(str(name), what, negates)
-        return complement(found) if negates else union(found)
+            pairs += _members(str(name), what, negates)
+        return complement(pairs) if negates else union(pairs)
 
 
 def _members(name: str, what: Any, negates: bool) -> Ranges:

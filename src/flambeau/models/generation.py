@@ -643,9 +643,9 @@ def _write(
         read_tokens: list[int] = [row[0] for row in values[0]]
         tokens = [how.pad if was else t for was, t in zip(ended, read_tokens, strict=True)]
         yield NewTokens(tokens, values[1] if rule.logprobs >= 0 else None)
-        found = stops.push(tokens) if stops is not None else [False] * len(tokens)
-        over = [g.push(t) for g, t in zip(guides, tokens, strict=True)] if guides else found
-        rows = zip(ended, tokens, found, over, strict=True)
+        stopped = stops.push(tokens) if stops is not None else [False] * len(tokens)
+        over = [g.push(t) for g, t in zip(guides, tokens, strict=True)] if guides else stopped
+        rows = zip(ended, tokens, stopped, over, strict=True)
         ended = [was or token in how.ends or stop or end for was, token, stop, end in rows]
         for guide, end in zip(guides, ended, strict=bool(guides)):
             guide.is_over = guide.is_over or end

@@ -204,9 +204,9 @@ def ends_of(metadata: Mapping[str, Any]) -> dict[str, Any]:
     # -1 and huge numbers in damaged files
     count = len(tokens) if is_list(tokens) else 1 << 31
     end_tokens = [*dict.fromkeys(i for i in ids if type(i) is int and 0 <= i < count)]
-    found: dict[str, Any] = {"eos_token_id": end_tokens} if end_tokens else {}
+    settings: dict[str, Any] = {"eos_token_id": end_tokens} if end_tokens else {}
     pad = metadata.get("tokenizer.ggml.padding_token_id")
-    return found | ({"pad_token_id": pad} if type(pad) is int and 0 <= pad < count else {})
+    return settings | ({"pad_token_id": pad} if type(pad) is int and 0 <= pad < count else {})
 
 
 def find_model(name: Any) -> Path:

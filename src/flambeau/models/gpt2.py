@@ -100,14 +100,14 @@ class GPT2Attention(nn.Module):
         d, self.heads = config.n_embd, config.n_head
         self.c_attn, self.c_proj = Conv1D(3 * d, d), Conv1D(d, d)
 
-    def forward(self, x: Tensor, at: int, past: Past | None, mask: Tensor | None) -> Tensor:
+    def forward(self, x: Tensor, layer: int, past: Past | None, mask: Tensor | None) -> Tensor:
         b, n, d = x.shape
         # [b, n, 3 d] -> 3 of [b, heads, n, d / heads]
         q, k, v = self.c_attn(x).reshape(b, n, 3, self.heads, d // self.heads).permute(2, 0, 3, 1, 4)
         if past is None:
             y = F.scaled_dot_product_attention(q, k, v, is_causal=True)  # [b, heads, n, d / heads]
         else:
-            y = past.attend(at, q, k, v, mask)
+            y = past.attend(layer, q, k, v, mask)
         return self.c_proj(y.transpose(1, 2).reshape(b, n, d))
 
 
@@ -131,8 +131,8 @@ class GPT2Block(nn.Module):
         self.ln_1, self.attn = nn.LayerNorm(d, eps), GPT2Attention(config)
         self.ln_2, self.mlp = nn.LayerNorm(d, eps), GPT2MLP(config)
 
-    def forward(self, x: Tensor, at: int, past: Past | None, mask: Tensor | None) -> Tensor:
-        x = x + self.attn(self.ln_1(x), at, past, mask)
+    def forward(self, x: Tensor, layer: int, past: Past | None, mask: Tensor | None) -> Tensor:
+        x = x + self.attn(self.ln_1(x), layer, past, mask)
         return x + self.mlp(self.ln_2(x))
 
 
@@ -151,8 +151,8 @@ class GPT2Model(nn.Module):
         mask = None if past is None else past.mask(n)
         # learned absolute positions: hence the limit n_positions
         x = self.wte(ids) + self.wpe(places)
-        for at, block in enumerate(self.h):
-            x = block(x, at, past, mask)
+        for layer, block in enumerate(self.h):
+            x = block(x, layer, past, mask)
         return self.ln_f(x)
 
 

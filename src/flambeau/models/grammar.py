@@ -143,18 +143,18 @@ def token_bytes(tokenizer: Tokenizer) -> list[bytes | None]:
     if not kinds & {"ByteLevel", "Metaspace", "Replace"} or kinds & {"WordPiece", "BPEDecoder"}:
         raise ValueError("the tokenizer's tokens have no bytes of their own: a grammar needs one that has")
     added = {a.id for a in tokenizer.added}
-    found: list[bytes | None] = [None] * len(tokenizer)
+    texts: list[bytes | None] = [None] * len(tokenizer)
     for i, text in tokenizer.texts.items():
         if i in tokenizer.special_ids:
             continue
         if "ByteLevel" in kinds:
             is_bytes = i not in added and all(c in BYTE_OF for c in text)
-            found[i] = bytes(BYTE_OF[c] for c in text) if is_bytes else text.encode("utf-8", "replace")
+            texts[i] = bytes(BYTE_OF[c] for c in text) if is_bytes else text.encode("utf-8", "replace")
         elif "ByteFallback" in kinds and (byte := BYTE.fullmatch(text)):
-            found[i] = bytes([int(byte[1], 16)])
+            texts[i] = bytes([int(byte[1], 16)])
         else:
-            found[i] = text.replace(mark, " ").encode("utf-8", "replace")
-    return found
+            texts[i] = text.replace(mark, " ").encode("utf-8", "replace")
+    return texts
 
 
 _vocabularies: WeakKeyDictionary[Tokenizer, TokenTrie] = WeakKeyDictionary()
@@ -225,11 +225,11 @@ GRAMMARS = ("regex", "json_schema", "grammar")  # options of `generate`
 def grammar_of(options: dict[str, Any]) -> Grammar | None:
     """Take `regex`, `json_schema` and `grammar` out of the options of a text. ValueError for several of them,
     or a wrong one."""
-    found = {name: options.pop(name, None) for name in GRAMMARS}
-    found = {name: value for name, value in found.items() if value is not None}
-    if len(found) > 1:
-        raise ValueError(f"generate({'=..., '.join(found)}=...): do not go together: pass one of them")
-    for name, value in found.items():
+    sources = {name: options.pop(name, None) for name in GRAMMARS}
+    sources = {name: value for name, value in sources.items() if value is not None}
+    if len(sources) > 1:
+        raise ValueError(f"generate({'=..., '.join(sources)}=...): do not go together: pass one of them")
+    for name, value in sources.items():
         if name == "grammar" and isinstance(value, Grammar):
             return value
         if name == "regex" and isinstance(value, str):

@@ -528,13 +528,13 @@ class LlamaForCausalLM(nn.Module):
         }
         for name, t in state.items():
             kind = next((k for k in parts if f".{k}." in name), None)
-            at = 0
+            offset = 0
             for part, count in parts[kind] if kind else ():
-                rows = np.arange(at, at + count)
+                rows = np.arange(offset, offset + count)
                 out[name.replace(str(kind), part)] = (
-                    t.take_rows(rows) if isinstance(t, BlockWeight) else t[at : at + count]
+                    t.take_rows(rows) if isinstance(t, BlockWeight) else t[offset : offset + count]
                 )
-                at += count
+                offset += count
             if kind is None:
                 out[name] = t
         return out

@@ -20,7 +20,7 @@ def _digits(low: int, high: int) -> Expression:
 
 
 def _padded(low: str, high: str) -> Expression:
-    """Return the texts of as many digits between two."""
+    """Return the numerals from low to high, two texts with equally many digits."""
     if not low:
         return seq()
     if not low.strip("0") and not high.strip("9"):

@@ -66,17 +66,17 @@ class Past(nn.Module):
         with no_grad():
             self.layers[0].count.assign_(self.count() * 0 + count)  # type: ignore[attr-defined]
 
-    def remember(self, at: int, keys: Tensor, values: Tensor) -> None:
-        """Store the keys and values of an encoder's tokens for layer `at`. [batch, heads, memory, features]
-        twice"""
+    def remember(self, index: int, keys: Tensor, values: Tensor) -> None:
+        """Store the keys and values of an encoder's tokens for layer `index`, both
+        [batch, heads, memory, features]."""
         with no_grad():
-            self.memory_of(at)[0].assign_(keys)
-            self.memory_of(at)[1].assign_(values)
+            self.memory_of(index)[0].assign_(keys)
+            self.memory_of(index)[1].assign_(values)
 
-    def memory_of(self, at: int) -> tuple[Tensor, Tensor]:
+    def memory_of(self, index: int) -> tuple[Tensor, Tensor]:
         """Return the keys and values that `remember` kept for a layer. -> [batch, heads, memory, features]
         twice"""
-        return getattr(self, f"memory_keys{at}"), getattr(self, f"memory_values{at}")
+        return getattr(self, f"memory_keys{index}"), getattr(self, f"memory_values{index}")
 
     def count(self) -> Tensor:
         """Return the number of tokens in the cache, padding included. -> [1]"""
@@ -86,8 +86,10 @@ class Past(nn.Module):
     def places(self, n: int) -> Tensor:
         """Return the positions of the next n tokens; those of padding are 0. -> [1 or batch, n]"""
         # a row's first token has position 0, after its padding
-        at = Tensor.arange(n, dtype=dt.int32, device=self.padding.device) + self.count()
-        return (at - self.padding.unsqueeze(1)).clamp(min=0) if self.is_padded else at.unsqueeze(0)
+        positions = Tensor.arange(n, dtype=dt.int32, device=self.padding.device) + self.count()
+        return (
+            (positions - self.padding.unsqueeze(1)).clamp(min=0) if self.is_padded else positions.unsqueeze(0)
+        )
 
     def mask(self, n: int, window: int | None = None) -> Tensor | None:
         """Return the keys that the next n tokens may attend to, apart from causality: no padding, and with a
@@ -102,24 +104,24 @@ class Past(nn.Module):
 
     def attend(
         self,
-        at: int,
+        index: int,
         query: Tensor,
         key: Tensor,
         value: Tensor,
         mask: Tensor | None,
         scale: float | None = None,
     ) -> Tensor:
-        """Append the keys and values of layer `at`, and attend to all tokens so far. Layers come in order.
+        """Append the keys and values of layer `index`, and attend to all tokens so far. Layers come in order.
         [batch, g, n, features], [batch, heads, n, features] twice -> [batch, g, n, features]"""
-        start = self.append(at, key, value)[2]
-        return self.layers[at].attend(query, start, mask, scale=scale)
+        start = self.append(index, key, value)[2]
+        return self.layers[index].attend(query, start, mask, scale=scale)
 
-    def append(self, at: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Append the keys and values of layer `at`. Layers come in order. [batch, heads, n, features] twice
-        -> all keys, all values, and the position of the first new one"""
-        layer, start = self.layers[at], self.count()
+    def append(self, index: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Append the keys and values of layer `index`, both [batch, heads, n, features]. Layers come in
+        order. -> all keys, all values, and the position of the first new one"""
+        layer, start = self.layers[index], self.count()
         layer.write(key, value, start)
-        if at == len(self.layers) - 1:  # the layers share the counter
+        if index == len(self.layers) - 1:  # the layers share the counter
             layer.count.assign_(start + key.shape[-2])
             if self.is_padded:  # so that a recorded step takes a new value: one that it only reads is fixed
                 self.padding.assign_(self.padding + 0)

@@ -132,8 +132,8 @@ def perplexity(model: Module, ids: Any, length: int = 512) -> float:
         raise ValueError(f"perplexity({describe(ids)}): takes 2 tokens or more: pass a longer text")
     device, total, count = next(model.parameters()).device, 0.0, 0
     with no_grad():
-        for at in range(0, len(row) - 1, length):
-            window = row[at : at + length]
+        for start in range(0, len(row) - 1, length):
+            window = row[start : start + length]
             if len(window) < 2:
                 break
             scores = model(tensor(window[None, :-1].astype("i4"), device=device)).float()

@@ -195,8 +195,8 @@ def _repeated(history: TokenHistory, n: int, count: Tensor) -> Tensor:
     # sequences that the text has in full
     fits = (history.places[:width] < count - (n - 1)).unsqueeze(0)
     for i in range(n - 1):
-        at = (count - (n - 1) + i).clamp(min=0).reshape(1, 1).expand(rows, 1)
-        fits = fits & (ids[:, i : i + width] == ids.gather(1, at))
+        positions = (count - (n - 1) + i).clamp(min=0).reshape(1, 1).expand(rows, 1)
+        fits = fits & (ids[:, i : i + width] == ids.gather(1, positions))
     # one token more, for places that don't fit
     last = fits.where(ids[:, n - 1 : n - 1 + width], vocabulary).expand(rows, width)
     zeros = Tensor.zeros(rows, vocabulary + 1, device=ids.device)

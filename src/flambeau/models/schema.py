@@ -134,18 +134,18 @@ class _Schema:
 
     def find(self, reference: str) -> Any:
         """Return the schema of a reference."""
-        at: Any = self.schema
+        node: Any = self.schema
         if not reference.startswith("#"):
             raise ValueError(f"$ref {reference!r}: only references within the schema are supported")
         for part in reference[1:].split("/")[1:]:
             part = part.replace("~1", "/").replace("~0", "~")
-            if is_list(at) and part.isdecimal() and int(part) < len(at):
-                at = at[int(part)]
-            elif is_dict(at) and part in at:
-                at = at[part]
+            if is_list(node) and part.isdecimal() and int(part) < len(node):
+                node = node[int(part)]
+            elif is_dict(node) and part in node:
+                node = node[part]
             else:
                 raise ValueError(f"$ref {reference!r}: the schema has no such part")
-        return at
+        return node
 
     def value(self, schema: Any, place: str, depth: int) -> Expression:
         """Return the texts of a schema's values."""
@@ -320,9 +320,9 @@ def _types(rules: Mapping[str, Any], place: str) -> list[str]:
     """Return the types that a schema allows; those of its other keywords if it has none."""
     kinds: Any = rules.get("type")
     if kinds is None:
-        meant = [t for t in TYPES if KEYWORDS[t] & rules.keys()]
+        types = [t for t in TYPES if KEYWORDS[t] & rules.keys()]
         # a schema without a type allows the values of all others too: those that its keywords are about
-        return [t for t in meant if t != "integer" or "number" not in meant] or list(TYPES)
+        return [t for t in types if t != "integer" or "number" not in types] or list(TYPES)
     kinds = kinds if is_list(kinds) else [kinds]
     if not kinds or any(k not in TYPES for k in kinds):
         raise ValueError(f"{place}: 'type' is one of {', '.join(TYPES)}, or a list of these")

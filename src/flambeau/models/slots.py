@@ -31,13 +31,13 @@ BEST = 20  # tokens whose logarithms are reported, of which a text takes as many
 class SlotRows:
     """The cache of slots in one call, with the interface of `Past`: rows have places of their own.
 
-    past: the cache. at: where each slot's new tokens are written, past the end or -1 for none. [slots]
+    past: the cache. positions: where each slot's new tokens are written, past the end or -1 for none. [slots]
     slot: the only one that the call computes; None for all. [1]
     """
 
-    def __init__(self, past: Past, at: Tensor, slot: Tensor | None = None):
-        self.past, self.at, self.slot = past, at, slot
-        self.start = at if slot is None else at.gather(0, slot.long())
+    def __init__(self, past: Past, positions: Tensor, slot: Tensor | None = None):
+        self.past, self.at, self.slot = past, positions, slot
+        self.start = positions if slot is None else positions.gather(0, slot.long())
 
     def count(self) -> Tensor:
         """Return the number of tokens before the new ones. -> [rows]"""
@@ -45,8 +45,8 @@ class SlotRows:
 
     def places(self, n: int) -> Tensor:
         """Return the positions of the next n tokens. -> [rows, n]"""
-        at = Tensor.arange(n, dtype=dt.int32, device=self.at.device) + self.start.unsqueeze(1)
-        return at.clamp(0, self.past.size.length - 1)  # idle slots and the end of a chunk are not read
+        positions = Tensor.arange(n, dtype=dt.int32, device=self.at.device) + self.start.unsqueeze(1)
+        return positions.clamp(0, self.past.size.length - 1)  # idle slots and the end of a chunk are not read
 
     def mask(self, n: int, window: int | None = None) -> Tensor | None:
         """Return the keys that the next n tokens may attend to, apart from causality; None for all.
@@ -58,10 +58,10 @@ class SlotRows:
         rows = Tensor.arange(n, dtype=dt.int32, device=keys.device) + self.start.unsqueeze(1)
         return (keys > rows.unsqueeze(-1) - window).unsqueeze(1)
 
-    def append(self, at: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Write the keys and values of layer `at`. [rows, heads, n, features] twice -> all keys, all values,
-        and the position of each row's first new one, [rows, 1, 1, 1]"""
-        layer: Any = self.past.layers[at]
+    def append(self, index: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Write the keys and values of layer `index`. [rows, heads, n, features] twice -> all keys, all
+        values, and the position of each row's first new one, [rows, 1, 1, 1]"""
+        layer: Any = self.past.layers[index]
         slots = self.past.size.batch
         # a chunk is written by the slot whose place is within the cache
         rows = (t.expand(slots, *t.shape[1:]) for t in (key, value))
@@ -73,16 +73,16 @@ class SlotRows:
 
     def attend(
         self,
-        at: int,
+        index: int,
         query: Tensor,
         key: Tensor,
         value: Tensor,
         mask: Tensor | None,
         scale: float | None = None,
     ) -> Tensor:
-        """Write the keys and values of layer `at`, and attend to all tokens so far. [rows, g, n, features],
-        [rows, heads, n, features] twice -> [rows, g, n, features]"""
-        keys, values, start = self.append(at, key, value)
+        """Write the keys and values of layer `index`, and attend to all tokens so far.
+        [rows, g, n, features], [rows, heads, n, features] twice -> [rows, g, n, features]"""
+        keys, values, start = self.append(index, key, value)
         grouped = query.shape[1] != keys.shape[1]
         return scaled_dot_product_attention(
             query, keys, values, mask, is_causal=True, scale=scale, enable_gqa=grouped, start=start.flatten()
@@ -122,26 +122,26 @@ class SlotStages:
         """Return how many recordings the calls have."""
         return sum(len(row) for call in self.calls.values() for row in call.programs.values())  # type: ignore[attr-defined]
 
-    def _chunk(self, ids: Tensor, at: Tensor, slot: Tensor) -> Tensor:
+    def _chunk(self, ids: Tensor, positions: Tensor, slot: Tensor) -> Tensor:
         """Write the keys and values of a part of a prompt. [1, n], [slots], [1] -> its place, [1]"""
-        rows = SlotRows(self.state.past, at, slot)
+        rows = SlotRows(self.state.past, positions, slot)
         self.state.model.hidden(ids, rows)
         return rows.start + 0
 
-    def _copy(self, source: Tensor, at: Tensor) -> Tensor:
+    def _copy(self, source: Tensor, positions: Tensor) -> Tensor:
         """Write a slot's keys and values to the slots whose place is 0. [1], [slots] -> [slots]"""
         slots = self.state.past.size.batch
         for layer in self.state.past.layers:
             held: Any = layer
             rows = (t.index_select(0, source) for t in (held.keys, held.values))
-            held.write(*(t.expand(slots, *t.shape[1:]) for t in rows), at)
-        return at + 0
+            held.write(*(t.expand(slots, *t.shape[1:]) for t in rows), positions)
+        return positions + 0
 
-    def _scores(self, fresh: Tensor, at: Tensor) -> Tensor:
+    def _scores(self, fresh: Tensor, positions: Tensor) -> Tensor:
         """Return the scores of each slot's next token. fresh: the token that a text begins with, -1 to go on
         with the last one. [slots, 1], [slots] -> [slots, vocabulary]"""
         ids = (fresh >= 0).where(fresh, self.state.last)
-        x = self.state.model.hidden(ids, SlotRows(self.state.past, at))
+        x = self.state.model.hidden(ids, SlotRows(self.state.past, positions))
         return self.state.model.head(x)[:, 0].float()
 
     def _remember(self, slot: Tensor, seen: Tensor) -> Tensor:
@@ -186,11 +186,11 @@ class SlotStages:
         self.state.last.assign_(token)
         return token + 0
 
-    def _count(self, token: Tensor, at: Tensor) -> Tensor:
+    def _count(self, token: Tensor, positions: Tensor) -> Tensor:
         """Take the new tokens to the histories, but those of idle slots. [slots, 1], [slots] -> [slots, 1]"""
         state = self.state
         hot = Tensor.arange(state.seen.shape[1], dtype=dt.int32, device=token.device) == token
-        hot = hot & (at >= 0).unsqueeze(1)
+        hot = hot & (positions >= 0).unsqueeze(1)
         state.seen.assign_(state.seen | hot)
         state.counts.assign_(state.counts + hot.float())
         return token + 0
@@ -198,8 +198,8 @@ class SlotStages:
 
 def _column(numbers: Tensor, name: str) -> Tensor:
     """Return an option of the slots. [slots, columns] -> [slots, 1]"""
-    at = COLUMN[name]
-    return numbers[:, at : at + 1]
+    column = COLUMN[name]
+    return numbers[:, column : column + 1]
 
 
 def limit_rows(logits: Tensor, numbers: Tensor) -> Tensor:
@@ -330,8 +330,8 @@ class SlotDecoder:
         [slots, 1], and with logprobs the numbers of `best_of`."""
         calls, active = self.stages.calls, [row.request for row in rows if row is not None]
         fresh = self._ints([[-1 if row is None else row.token] for row in rows])
-        at = self._ints([IDLE if row is None else row.place for row in rows])
-        logits = calls["scores"](fresh, at)
+        positions = self._ints([IDLE if row is None else row.place for row in rows])
+        logits = calls["scores"](fresh, positions)
         neutral = np.array(NEUTRAL, np.float32)
         columns = np.stack([neutral if row is None else row.request.next_numbers() for row in rows])
         numbers = tensor(columns, device=self.device)
@@ -346,7 +346,7 @@ class SlotDecoder:
         draws = any(r.how.do_sample for r in active)
         token = calls["draws"](scores, numbers) if draws else calls["greedy"](scores)
         if any(r.penalizes for r in active):
-            calls["count"](token, at)
+            calls["count"](token, positions)
         self.steps += 1
         if any(r.how.logprobs is not None for r in active):
             return read(token, calls["best"](logits, token.long()))

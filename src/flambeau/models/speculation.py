@@ -33,9 +33,9 @@ class Speculation(NamedTuple):
 def speculation_of(options: dict[str, Any]) -> Speculation | None:
     """Take the options of speculative writing; None without them. ValueError for invalid numbers, or options
     that do not go together."""
-    given = {name: options.pop(name) for name in NAMES if name in options}
-    lookup, draft = given.get("prompt_lookup_num_tokens"), given.get("assistant_model")
-    ngram, ahead = given.get("max_matching_ngram_size"), given.get("num_assistant_tokens")
+    settings = {name: options.pop(name) for name in NAMES if name in options}
+    lookup, draft = settings.get("prompt_lookup_num_tokens"), settings.get("assistant_model")
+    ngram, ahead = settings.get("max_matching_ngram_size"), settings.get("num_assistant_tokens")
     for name, value in (("prompt_lookup_num_tokens", lookup), ("max_matching_ngram_size", ngram),
                         ("num_assistant_tokens", ahead)):  # fmt: skip
         if value is not None and (type(value) is not int or not 1 <= value <= MOST):
@@ -98,9 +98,9 @@ class Lookup:
     def guess(self) -> list[int]:
         """Return the guessed tokens, [] without an earlier occurrence."""
         for n in range(min(self.ngram, len(self.ids)), 0, -1):
-            at = self.after.get(tuple(self.ids[-n:]))
-            if at is not None:
-                return self.ids[at : at + self.guesses]
+            place = self.after.get(tuple(self.ids[-n:]))
+            if place is not None:
+                return self.ids[place : place + self.guesses]
         return []
 
 
@@ -172,10 +172,10 @@ class GuessCheck:
         -> [1, 1 + guesses], [guesses, vocabulary]"""
         ids, shares = [token], list[Tensor]()
         for _ in range(guesses):
-            found = self.propose(ids[-1], rule)
-            ids.append(found[0] if rule[0] else found)
+            proposal = self.propose(ids[-1], rule)
+            ids.append(proposal[0] if rule[0] else proposal)
             if rule[0]:
-                shares.append(found[1])
+                shares.append(proposal[1])
         self.propose(ids[-1], rule)  # so that the draft's cache has the last guess too
         return cat(ids, 1), cat(shares, 0) if shares else None
 
@@ -226,14 +226,14 @@ class SpeculativeWriter(NamedTuple):
         text = Lookup([*ids[0].tolist(), token], self.options.ngram, guesses)
         yield [token]
         while True:
-            found = text.guess() if self.draft is None else [0]
+            proposal = text.guess() if self.draft is None else [0]
             last = tensor([[token]], dtype=ids.dtype, device=device)
             with no_grad():
-                if not found or count + guesses + 1 > step.past.size.length:
+                if not proposal or count + guesses + 1 > step.past.size.length:
                     new = [int(step.replayed(last, rule).item())]
                 else:
                     # guesses that are missing are filled up: a wrong one costs nothing more
-                    row = [token, *found, *[0] * (guesses - len(found))]
+                    row = [token, *proposal, *[0] * (guesses - len(proposal))]
                     row = tensor([row], dtype=ids.dtype, device=device), None
                     row = row if self.draft is None else self.check.guess(last, guesses, rule)
                     (right, *tokens) = read(self.check.check(*row, rule))[0]

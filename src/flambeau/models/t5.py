@@ -133,10 +133,10 @@ class T5Attention(nn.Module):
 class T5LayerSelfAttention(nn.Module):
     """Self-attention after a norm, with a residual connection. [b, n, d] -> [b, n, d]"""
 
-    def __init__(self, config: T5Config, at: int, is_decoder: bool):
-        self.at, self.is_decoder, self.SelfAttention = at, is_decoder, T5Attention(config)
+    def __init__(self, config: T5Config, layer: int, is_decoder: bool):
+        self.at, self.is_decoder, self.SelfAttention = layer, is_decoder, T5Attention(config)
         # T5 has no position embeddings: the bias of the first layer is the only information about order.
-        if at == 0:  # the first layer's bias is used by all
+        if layer == 0:  # the first layer's bias is used by all
             self.SelfAttention.relative_attention_bias = T5Bias(config, not is_decoder)
         self.layer_norm = nn.RMSNorm(config.d_model, config.layer_norm_epsilon)
 
@@ -155,8 +155,8 @@ class T5LayerCrossAttention(nn.Module):
     """Cross-attention to the encoder's tokens after a norm, with a residual connection. [b, n, d] -> [b, n,
     d]"""
 
-    def __init__(self, config: T5Config, at: int):
-        self.at, self.EncDecAttention = at, T5Attention(config)
+    def __init__(self, config: T5Config, layer: int):
+        self.at, self.EncDecAttention = layer, T5Attention(config)
         self.layer_norm = nn.RMSNorm(config.d_model, config.layer_norm_epsilon)
 
     def keys_values(self, memory: Tensor) -> tuple[Tensor, Tensor]:
@@ -192,9 +192,9 @@ class T5LayerFF(nn.Module):
 class T5Block(nn.Module):
     """Self-attention, cross-attention in a decoder, then a multilayer perceptron. -> [b, n, d]"""
 
-    def __init__(self, config: T5Config, at: int, is_decoder: bool):
-        cross = [T5LayerCrossAttention(config, at)] if is_decoder else []
-        layers = (T5LayerSelfAttention(config, at, is_decoder), *cross, T5LayerFF(config))
+    def __init__(self, config: T5Config, layer: int, is_decoder: bool):
+        cross = [T5LayerCrossAttention(config, layer)] if is_decoder else []
+        layers = (T5LayerSelfAttention(config, layer, is_decoder), *cross, T5LayerFF(config))
         self.layer = nn.ModuleList(layers)
 
     def forward(self, x: Tensor, call: StackCall) -> Tensor:

@@ -60,8 +60,8 @@ class PretrainedWeights(NamedTuple):
 
     def installed(self) -> Path | None:
         """Return the path of the file in its package; None if the package is not installed."""
-        found = find_spec(self.package.replace("-", "_")) if self.package else None
-        folders = None if found is None else found.submodule_search_locations
+        spec = find_spec(self.package.replace("-", "_")) if self.package else None
+        folders = None if spec is None else spec.submodule_search_locations
         path = Path(folders[0], self.file) if folders else None
         return path if path is not None and path.is_file() else None
 

@@ -69,17 +69,17 @@ class Layer(Module):
         state: what get_extra_state returned
         Raises ValueError for other names.
         """
-        found = json.loads(bytes(tensor(state).tolist()))
+        saved = json.loads(bytes(tensor(state).tolist()))
         own = {"takes": [*self.takes], "gives": [*self.gives]}
-        if found != own:
+        if saved != own:
             raise ValueError(
-                f"load_state_dict: {_arrow(found)} are the saved names: this layer has {_arrow(own)}"
+                f"load_state_dict: {_arrow(saved)} are the saved names: this layer has {_arrow(own)}"
             )
 
 
 def _names(names: str | Sequence[str], word: str) -> tuple[str, ...]:
-    found = tuple(names.split()) if isinstance(names, str) else tuple(names)
-    return checked(found, len(found), f"Layer({word}={names!r})")
+    dims = tuple(names.split()) if isinstance(names, str) else tuple(names)
+    return checked(dims, len(dims), f"Layer({word}={names!r})")
 
 
 def _arrow(names: dict[str, list[str]]) -> str:

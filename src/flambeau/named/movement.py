@@ -41,10 +41,10 @@ def flatten(x: NamedTensor, groups: Mapping[str, Sequence[str]]) -> Any:
 def unflatten(x: NamedTensor, dim: str, sizes: Mapping[str, int]) -> Any:
     """Split a dim; see NamedTensor.unflatten."""
     call = f"unflatten({text(x)}, {dim!r}, {dict(sizes)})"
-    at = place(x, dim, call)
-    names = [*x.names[:at], *sizes, *x.names[at + 1 :]]
+    position = place(x, dim, call)
+    names = [*x.names[:position], *sizes, *x.names[position + 1 :]]
     new = checked(names, len(names), call)
-    return named(run(x.tensor.unflatten, call, [at, list(sizes.values())], {}, x.names), new)
+    return named(run(x.tensor.unflatten, call, [position, list(sizes.values())], {}, x.names), new)
 
 
 def expand(x: NamedTensor, sizes: Mapping[str, int]) -> Any:
@@ -79,17 +79,17 @@ def isel(x: NamedTensor, where: Mapping[str, Any]) -> Any:
     for name in where:
         place(x, name, call)
     for name, index in where.items():
-        at = names.index(name)
+        position = names.index(name)
         if isinstance(index, slice):
-            t = run(t.__getitem__, call, [(*[slice(None)] * at, index)], {}, tuple(names))
+            t = run(t.__getitem__, call, [(*[slice(None)] * position, index)], {}, tuple(names))
             continue
         if isinstance(index, int):
-            t = run(t.select, call, [at, index], {}, tuple(names))
-            names.pop(at)
+            t = run(t.select, call, [position, index], {}, tuple(names))
+            names.pop(position)
             continue
         one, new = _one_dim(index, name, call)
-        t = run(t.index_select, call, [at, one], {}, tuple(names))
-        names[at] = new
+        t = run(t.index_select, call, [position, one], {}, tuple(names))
+        names[position] = new
     return named(t, checked(names, len(names), call))
 
 

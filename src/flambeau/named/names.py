@@ -42,18 +42,18 @@ def checked(names: str | Iterable[str], ndim: int, call: str) -> Names:
     Raises ValueError if a name occurs twice, is no identifier, or if there are not as many as dims;
     TypeError if one is not a string.
     """
-    found = tuple(names.split()) if isinstance(names, str) else tuple(names)
-    for name in found:
+    dims = tuple(names.split()) if isinstance(names, str) else tuple(names)
+    for name in dims:
         if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance] - users' arguments
             raise TypeError(f"{call}: {name!r} is not a name: use strings, such as 'batch'")
         if not name.isidentifier() or name.startswith("_"):
             rule = "a name has letters, digits and _, and begins with a letter"
             raise ValueError(f"{call}: {name!r} can't name a dim: {rule}")
-        if found.count(name) > 1:
+        if dims.count(name) > 1:
             raise ValueError(f"{call}: {name!r} names two dims: rename one")
-    if len(found) != ndim:
-        raise ValueError(f"{call}: {_count(len(found), 'name')} for {_count(ndim, 'dim')}: pass one for each")
-    return found
+    if len(dims) != ndim:
+        raise ValueError(f"{call}: {_count(len(dims), 'name')} for {_count(ndim, 'dim')}: pass one for each")
+    return dims
 
 
 def _count(n: int, word: str) -> str:

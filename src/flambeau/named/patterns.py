@@ -50,14 +50,14 @@ def _side(text: str, call: str, side: str) -> _Side:
     """Parse one side. Numbers above 1 become names of their own; 1 is a dim without names."""
     groups: list[Group] = []
     sizes: dict[str, int] = {}
-    at, inside = 0, False
+    offset, inside = 0, False
     text = text.strip()
-    while at < len(text):
-        token = TOKEN.match(text, at)
+    while offset < len(text):
+        token = TOKEN.match(text, offset)
         if token is None:
             rule = "is not part of a pattern: use names, (), 1, ..."
-            raise ValueError(f"{call}: {text[at:].strip()[:1]!r} {rule}")
-        at, word = token.end(), token[1]
+            raise ValueError(f"{call}: {text[offset:].strip()[:1]!r} {rule}")
+        offset, word = token.end(), token[1]
         if word in "()":
             if inside is (word == "("):
                 raise ValueError(f"{call}: parentheses of {text!r} do not match or nest: write (a b)")
@@ -72,11 +72,11 @@ def _side(text: str, call: str, side: str) -> _Side:
             groups.append(parts)
     if inside:
         raise ValueError(f"{call}: parentheses of {text!r} do not match or nest: write (a b)")
-    found = _Side(groups, sizes)
-    for name in found.names:
-        if found.names.count(name) > 1:
+    parsed = _Side(groups, sizes)
+    for name in parsed.names:
+        if parsed.names.count(name) > 1:
             raise ValueError(f"{call}: {name!r} occurs twice in {text!r}: name each dim once")
-    return found
+    return parsed
 
 
 def _token_name(word: str, sizes: dict[str, int], side: str) -> str:
@@ -183,10 +183,10 @@ def _by_pattern(name: str, tensor: Any, pattern: str, sizes: Mapping[str, int], 
 
 def _check_sides(name: str, plan: _Plan, call: str) -> None:
     """Refuse names that only one side has, where the operation does not add or remove dims."""
-    gone = [n for n in plan.left.names if n not in plan.right.names]
+    missing = [n for n in plan.left.names if n not in plan.right.names]
     new = [n for n in plan.right.names if n not in plan.left.names]
-    if gone and name != "reduce":
-        raise ValueError(f"{call}: {gone[0]!r} is only on the left: use reduce to remove a dim")
+    if missing and name != "reduce":
+        raise ValueError(f"{call}: {missing[0]!r} is only on the left: use reduce to remove a dim")
     if new and name != "repeat":
         raise ValueError(f"{call}: {new[0]!r} is only on the right: use repeat to add a dim")
 
@@ -209,11 +209,11 @@ def _in_order(tensor: Any, pattern: str, call: str) -> tuple[Tensor, list[str] |
         raise TypeError(f"{call}: takes tensors: use fb.tensor")
     left, _ = _sides(pattern, call)
     words = ["..." if group == ["..."] else "_".join(group) for group in left.groups]
-    given = [word for word in words if word != "..."]
-    unknown = [word for word in given if word not in tensor.names]
+    listed = [word for word in words if word != "..."]
+    unknown = [word for word in listed if word not in tensor.names]
     if unknown:
         raise ValueError(f"{call}: the tensor has no dim {unknown[0]!r}: (a b) on the left is the dim a_b")
-    rest = [name for name in tensor.names if name not in given]
+    rest = [name for name in tensor.names if name not in listed]
     order = [n for word in words for n in (rest if word == "..." else [word])]
     if "..." not in words and rest:
         raise ValueError(f"{call}: {rest[0]!r} is not in the pattern: name all dims, or write ...")
@@ -370,8 +370,8 @@ def _star(pattern: str, call: str) -> tuple[int, int]:
     words = pattern.split()
     if words.count("*") != 1:
         raise ValueError(f"{call}: a pattern of pack has one *, as 'b * c'")
-    at = words.index("*")
-    return at, len(words) - at - 1
+    position = words.index("*")
+    return position, len(words) - position - 1
 
 
 METHODS.update(rearrange=rearrange, reduce=reduce, repeat=repeat)

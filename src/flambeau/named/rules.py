@@ -117,21 +117,21 @@ class Along:
         self.word, self.keeps, self.whole = word, keeps, whole
 
     def __call__(self, call: OpCall) -> Any:
-        x, given = call.first, _bound(call, self.word)
-        if isinstance(given.get("dim"), NamedTensor | Tensor) and call.name in ("max", "min"):
+        x, arguments = call.first, _bound(call, self.word)
+        if isinstance(arguments.get("dim"), NamedTensor | Tensor) and call.name in ("max", "min"):
             other = {"max": "maximum", "min": "minimum"}[call.name]
             return elementwise(OpCall(other, OPS[other], call.args, call.kw))
-        if isinstance(given.get("q"), Tensor | list | tuple | NamedTensor):
+        if isinstance(arguments.get("q"), Tensor | list | tuple | NamedTensor):
             raise TypeError(f"{call.text}: several q make a dim without a name: call it for each q")
-        dims = self._dims(call, x, given.get(self.word))
+        dims = self._dims(call, x, arguments.get(self.word))
         if dims is not None:
-            one = not isinstance(given.get(self.word), list | tuple) and not self._is_several(call)
-            given[self.word] = dims[0] if one and dims else dims
-        kept = self.keeps or given.get("keepdim", False)
-        gone: set[int] = set() if kept else set(range(x.ndim) if dims is None else dims)
-        names = tuple(n for i, n in enumerate(x.names) if i not in gone)
-        given = {k: _operand(v, x, k, call) for k, v in given.items()}
-        result = run(_spread(call.name), call.text, [given], {}, x.names)
+            one = not isinstance(arguments.get(self.word), list | tuple) and not self._is_several(call)
+            arguments[self.word] = dims[0] if one and dims else dims
+        kept = self.keeps or arguments.get("keepdim", False)
+        removed: set[int] = set() if kept else set(range(x.ndim) if dims is None else dims)
+        names = tuple(n for i, n in enumerate(x.names) if i not in removed)
+        arguments = {k: _operand(v, x, k, call) for k, v in arguments.items()}
+        result = run(_spread(call.name), call.text, [arguments], {}, x.names)
         return _map_tensors(result, lambda t: named(t, names))
 
     def _is_several(self, call: OpCall) -> bool:
@@ -171,10 +171,10 @@ def _spread(name: str) -> Callable[[dict[str, Any]], Any]:
     several = [p.name for p in parameters.values() if p.kind.name == "VAR_POSITIONAL"]
     first = next(iter(parameters))
 
-    def run_it(given: dict[str, Any]) -> Any:
-        rest = {k: v for k, v in given.items() if k != first and k not in several}
-        more = given.get(several[0], ()) if several else ()
-        return COMPOSED[name](given[first], *more, **rest)
+    def run_it(arguments: dict[str, Any]) -> Any:
+        rest = {k: v for k, v in arguments.items() if k != first and k not in several}
+        more = arguments.get(several[0], ()) if several else ()
+        return COMPOSED[name](arguments[first], *more, **rest)
 
     return run_it
 
@@ -225,13 +225,13 @@ def stacked(call: OpCall) -> Any:
 
 
 def _several(call: OpCall) -> tuple[list[NamedTensor], Any]:
-    given = dict(_signature(call.name).bind(*call.args, **call.kw).arguments)
-    tensors = list(given["tensors"])
+    arguments = dict(_signature(call.name).bind(*call.args, **call.kw).arguments)
+    tensors = list(arguments["tensors"])
     if not tensors or not all(isinstance(t, NamedTensor) for t in tensors):
         raise TypeError(f"{call.text}: takes named tensors, one or more: write fb.named.tensor(x, names)")
-    if "dim" not in given:
+    if "dim" not in arguments:
         raise TypeError(f"{call.text}: the dim is missing: write {call.name}(tensors, 'name')")
-    return tensors, given["dim"]
+    return tensors, arguments["dim"]
 
 
 class Matrix:

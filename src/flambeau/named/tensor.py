@@ -137,16 +137,16 @@ class NamedTensor(Branch):
         Raises ValueError if names are missing or given twice, IndexError for an unknown one.
         """
         call = f"order({self._text()}, {', '.join(map(repr, names))})"
-        given = [n for n in names if n != "..."]
-        places(self, given, call)
-        rest = [n for n in self.names if n not in given]
+        listed = [n for n in names if n != "..."]
+        places(self, listed, call)
+        rest = [n for n in self.names if n not in listed]
         if "..." in names:
-            at = names.index("...")
-            given[at:at] = rest
+            position = names.index("...")
+            listed[position:position] = rest
         elif rest:
             missing = ", ".join(map(repr, rest))
             raise ValueError(f"{call}: {missing} is missing: name all dims, or write '...' for the others")
-        return NamedTensor(ordered(self, given), given)
+        return NamedTensor(ordered(self, listed), listed)
 
     def to_tensor(self, *names: str) -> Tensor:
         """The plain tensor with its dims in this order, for functions without names.

@@ -56,7 +56,7 @@ class BlockTable(Module):
         wide = x.float()
         # A CPU computes node by node: slices keep it from holding the whole matrix as floats.
         step = max(SLICE // k, 1) if computes_on_host(x.device) else n
-        parts = [linear(wide, self._rows(at, min(step, n - at))) for at in range(0, n, step)]
+        parts = [linear(wide, self._rows(start, min(step, n - start))) for start in range(0, n, step)]
         y = parts[0] if len(parts) == 1 else cat(parts, -1)
         return (y if bias is None else y + bias).to(x.dtype)
 

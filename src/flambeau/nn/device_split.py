@@ -78,13 +78,13 @@ def _blocks_of(model: Module, count: int) -> tuple[list[ModelPart], dict[str, st
 
     parts = inside("", model) or [("", model)]
     while True:
-        at = next((i for i, (_, m) in enumerate(parts) if is_one_of(m, *LISTS)), -1)
-        if at < 0 and len(parts) < count:  # open the largest that has several parts
+        index = next((i for i, (_, m) in enumerate(parts) if is_one_of(m, *LISTS)), -1)
+        if index < 0 and len(parts) < count:  # open the largest that has several parts
             wide = [i for i, (name, m) in enumerate(parts) if inside(name, m)]
-            at = max(wide, key=lambda i: size(parts[i][1]), default=-1)
-        if at < 0:
+            index = max(wide, key=lambda i: size(parts[i][1]), default=-1)
+        if index < 0:
             break
-        parts[at : at + 1] = inside(*parts[at])
+        parts[index : index + 1] = inside(*parts[index])
     owner: dict[int, str] = {}
     tied: dict[str, str] = {}
     for name, m in parts:

@@ -80,12 +80,12 @@ def _pool(
     kernel = pair(kernel_size, nd)
     out, lead, size = _sizes(x, nd, kernel, *sizes), x.shape[:-nd], x.shape[-nd:]
     u = rand(*lead, nd, device=x.device) if samples is None else samples.reshape(*lead, nd)
-    at = _places(u, size, out, kernel)
+    places = _places(u, size, out, kernel)
     flat = x.flatten(-nd)
     # Only the index of the maximum is needed; the gradient passes through the second gather.
-    elements = flat.detach().gather(-1, at.flatten(len(lead))).reshape(*at.shape)
-    at = at.gather(-1, elements.argmax(-1, keepdim=True)).flatten(len(lead))
-    return flat.gather(-1, at).reshape(*lead, *out), as_places(at.reshape(*lead, *out))
+    elements = flat.detach().gather(-1, places.flatten(len(lead))).reshape(*places.shape)
+    places = places.gather(-1, elements.argmax(-1, keepdim=True)).flatten(len(lead))
+    return flat.gather(-1, places).reshape(*lead, *out), as_places(places.reshape(*lead, *out))
 
 
 def fractional_max_pool2d(

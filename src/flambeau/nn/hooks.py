@@ -111,11 +111,11 @@ class _Gradients:
 
     def through(self, values: Sequence[Any], side: str) -> tuple[Any, ...]:
         """The same values; backward passes their gradients to of_inputs or of_outputs in one call."""
-        at = [i for i, t in enumerate(values) if isinstance(t, Tensor) and t.requires_grad]
-        self.places[side] = len(values), at
+        places = [i for i, t in enumerate(values) if isinstance(t, Tensor) and t.requires_grad]
+        self.places[side] = len(values), places
         # One gate for all values with gradients, since a hook gets them in one call.
-        passed = gate([values[i] for i in at], getattr(self, f"of_{side}")) if at else []
-        by_place = dict(zip(at, passed, strict=True))
+        passed = gate([values[i] for i in places], getattr(self, f"of_{side}")) if places else []
+        by_place = dict(zip(places, passed, strict=True))
         return tuple(by_place.get(i, v) for i, v in enumerate(values))
 
     def connect_outputs(self, out: Any) -> Any:
@@ -151,9 +151,9 @@ class _Gradients:
         return [spread[i] for i in self.places["inputs"][1]]
 
 
-def _spread(grads: list[Any], n: int, at: list[int]) -> tuple[Any, ...]:
+def _spread(grads: list[Any], n: int, places: list[int]) -> tuple[Any, ...]:
     """A list of n gradients, None for values without one."""
-    by_place = dict(zip(at, grads, strict=True))
+    by_place = dict(zip(places, grads, strict=True))
     return tuple(by_place.get(i) for i in range(n))
 
 

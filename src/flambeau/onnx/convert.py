@@ -29,10 +29,10 @@ DENSE = 1 << 26  # the most elements of a sparse tensor, which is stored densely
 
 def model_of(proto: Any, place: str, files: Any) -> ModelDef:
     """Convert a ModelProto. `files(entries)` reads a tensor's bytes from another file."""
-    lacking = "no graph" if not proto.HasField("graph") else "" if proto.ir_version > 0 else "no ir_version"
-    if lacking:  # protobuf accepts 0 bytes as a message without fields
+    missing = "no graph" if not proto.HasField("graph") else "" if proto.ir_version > 0 else "no ir_version"
+    if missing:  # protobuf accepts 0 bytes as a message without fields
         raise OnnxError(
-            f"{place}: has {lacking}: is empty, truncated or not an ONNX file: get a complete copy"
+            f"{place}: has {missing}: is empty, truncated or not an ONNX file: get a complete copy"
         )
     read = Reader(place, files)
     # Function keys are (domain, name, overload): overloads exist from IR version 10 on.

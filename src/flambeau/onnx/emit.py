@@ -525,11 +525,11 @@ def _index_select(e: Emitter, n: TracedNode, x: str, index: str) -> str:
 
 @emits("_gather")
 def _gather(e: Emitter, n: TracedNode, x: str, index: str) -> str:
-    dim, (input_shape, at) = n.attrs["dim"].base, [p.shape for p in n.inputs]
+    dim, (input_shape, index_shape) = n.attrs["dim"].base, [p.shape for p in n.inputs]
     # GatherElements requires equal sizes beside the axis; torch.gather reads the leading part of x.
-    cut = [d for d in range(len(at)) if d != dim and input_shape[d] != at[d]]
+    cut = [d for d in range(len(index_shape)) if d != dim and input_shape[d] != index_shape[d]]
     if cut:
-        x = e.add("Slice", x, e.ints(*[0] * len(cut)), e.ints(*[at[d] for d in cut]), e.ints(*cut))
+        x = e.add("Slice", x, e.ints(*[0] * len(cut)), e.ints(*[index_shape[d] for d in cut]), e.ints(*cut))
     return e.add("GatherElements", x, index, axis=dim)
 
 
@@ -590,5 +590,7 @@ def _add_bias(e: Emitter, n: TracedNode, s: str, bias: str) -> str:
 def _causal(e: Emitter, rows: SizeFormula, columns: SizeFormula) -> str:
     """Emit the causal mask. [rows, columns]"""
     # column <= row: key j is visible to query i if j <= i.
-    at = [e.add("Range", e.number(0, "int64"), _scalar(e, n), e.number(1, "int64")) for n in (rows, columns)]
-    return e.add("LessOrEqual", at[1], e.add("Unsqueeze", at[0], e.ints(1)))
+    positions = [
+        e.add("Range", e.number(0, "int64"), _scalar(e, n), e.number(1, "int64")) for n in (rows, columns)
+    ]
+    return e.add("LessOrEqual", positions[1], e.add("Unsqueeze", positions[0], e.ints(1)))

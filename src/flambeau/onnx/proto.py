@@ -148,45 +148,45 @@ def _keep(into: ProtoMessage, field: Field, read: Any) -> None:
 
 def _parts(view: memoryview) -> Iterator[tuple[int, int, Any]]:
     """(number, wire type, value) of each field: a number, or bytes."""
-    at, end = 0, len(view)
-    while at < end:
+    offset, end = 0, len(view)
+    while offset < end:
         # A key is the field number and 3 bits of wire type: 0 varint, 1 eight bytes, 2 length and bytes, 5
         # four bytes. 3 and 4 (groups) are obsolete.
-        key, at = _varint(view, at, end)
+        key, offset = _varint(view, offset, end)
         number, wire = key >> 3, key & 7
         if not 0 < number < 1 << 29:
             raise ValueError("a field has an invalid number")
         if wire == 0:
-            value, at = _varint(view, at, end)
+            value, offset = _varint(view, offset, end)
             yield number, wire, value
             continue
         if wire == 2:
-            size, at = _varint(view, at, end)
+            size, offset = _varint(view, offset, end)
         elif wire in WIDTHS:
             size = WIDTHS[wire]
         else:
             raise ValueError(f"a field has wire type {wire}, which ONNX does not use")
-        if size > end - at:
+        if size > end - offset:
             raise ValueError(CUT)
-        yield number, wire, view[at : at + size]
-        at += size
+        yield number, wire, view[offset : offset + size]
+        offset += size
 
 
 WIDTHS = {1: 8, 5: 4}  # bytes by wire type
 
 
-def _varint(view: memoryview, at: int, end: int) -> tuple[int, int]:
+def _varint(view: memoryview, offset: int, end: int) -> tuple[int, int]:
     """Decode a number in groups of 7 bits, low ones first; also returns the next offset."""
     # At most 10 groups hold 64 bits; the top bits of a longer number are cut, as in protobuf.
     value = shift = 0
-    while at < end and shift < 70:
-        byte = view[at]
+    while offset < end and shift < 70:
+        byte = view[offset]
         value |= (byte & 127) << shift
-        at += 1
+        offset += 1
         if byte < 128:
-            return value & (1 << 64) - 1, at
+            return value & (1 << 64) - 1, offset
         shift += 7
-    raise ValueError(CUT if at >= end else "a number has more than 10 bytes")
+    raise ValueError(CUT if offset >= end else "a number has more than 10 bytes")
 
 
 def _integers(signed: bool) -> Callable[[Any, int], Any]:
@@ -194,9 +194,9 @@ def _integers(signed: bool) -> Callable[[Any, int], Any]:
         if wire == 0:
             return _to_signed(value) if signed else value
         numbers: list[int] = []
-        at = 0
-        while at < len(value):
-            number, at = _varint(value, at, len(value))
+        offset = 0
+        while offset < len(value):
+            number, offset = _varint(value, offset, len(value))
             numbers.append(_to_signed(number) if signed else number)
         return numbers
 

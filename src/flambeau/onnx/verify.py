@@ -168,5 +168,5 @@ def misuse(row: Operator, present: list[bool], attributes: dict[str, Any]) -> st
     unknown = [] if row.attributes is None else sorted(attributes.keys() - row.attributes)
     if unknown:
         return f"has no attribute {unknown[0]!r}: it has {', '.join(sorted(row.attributes or ())) or 'none'}"
-    lacking = sorted(row.needs - attributes.keys())
-    return f"needs the attribute {lacking[0]!r}" if lacking else ""
+    missing = sorted(row.needs - attributes.keys())
+    return f"needs the attribute {missing[0]!r}" if missing else ""

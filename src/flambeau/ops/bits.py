@@ -130,7 +130,9 @@ def _regroup(u: Tensor, itemsize: int) -> Tensor:
     bits, target = 8 * u.dtype.itemsize, UNSIGNED[itemsize]
     if bits > 8 * itemsize:
         mask = (1 << 8 * itemsize) - 1
-        return stack([((u >> at) & mask).to(target) for at in range(0, bits, 8 * itemsize)], -1).reshape(-1)
+        return stack(
+            [((u >> shift) & mask).to(target) for shift in range(0, bits, 8 * itemsize)], -1
+        ).reshape(-1)
     if bits == 8 * itemsize:
         return u
     # Neighbours in a row: the first has the low bytes.

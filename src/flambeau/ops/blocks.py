@@ -35,9 +35,9 @@ def decoder(name: str) -> Callable[[Callable[[Bytes], Numbers]], Callable[[Bytes
     return register
 
 
-def _half(x: Bytes, at: int) -> Numbers:
+def _half(x: Bytes, offset: int) -> Numbers:
     """The float16 at a byte of each block. -> [blocks, 1]"""
-    return x[:, at : at + 2].copy().view("f2").astype("f4")
+    return x[:, offset : offset + 2].copy().view("f2").astype("f4")
 
 
 def _nibbles(x: Bytes, group: int) -> Bytes:

@@ -48,12 +48,12 @@ def _walk_launch(semiring: str, weights: int) -> LaunchRule:
                 "signal/ctc.wgsl",
                 reads,
                 n,
-                sizes | {"start": at, "stop": min(at + span, steps)},
+                sizes | {"start": start, "stop": min(start + span, steps)},
                 {"semiring": semiring},
                 traced=0,
                 turns=turns * min(span, steps),
             )
-            for at in range(0, max(steps, 1), span)
+            for start in range(0, max(steps, 1), span)
         ]
 
     return launch

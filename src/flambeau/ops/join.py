@@ -35,19 +35,19 @@ def _cat_launch(limits: Limits, *nodes: Node, dim: int) -> list[Launch]:
     rows = prod(nodes[0].shape[:dim])
     widths = [prod(n.shape[dim:]) for n in nodes]
     is_large = [_is_large(limits, n) for n in nodes]
-    total, most, before, at = sum(widths), limits.storage_buffers - 1, 0, 0
+    total, most, before, index = sum(widths), limits.storage_buffers - 1, 0, 0
     launches: list[Launch] = []
     # A launch binds at most `most` inputs; a large input ends a group and gets its own launch.
-    while at < len(nodes):
-        group = widths[at : at + most]
-        group = group[: next((i for i in range(len(group)) if is_large[at + i]), len(group))]
+    while index < len(nodes):
+        group = widths[index : index + most]
+        group = group[: next((i for i in range(len(group)) if is_large[index + i]), len(group))]
         if group:
-            launches.append(_copy_several(group, at, rows, total, before))
+            launches.append(_copy_several(group, index, rows, total, before))
         else:
-            launches.append(_copy_one(limits, at, rows, widths[at], total, before))
+            launches.append(_copy_one(limits, index, rows, widths[index], total, before))
         count = max(len(group), 1)
-        before += sum(widths[at : at + count])
-        at += count
+        before += sum(widths[index : index + count])
+        index += count
     return launches
 
 
@@ -62,7 +62,7 @@ def _is_large(limits: Limits, node: Node) -> bool:
     return node.buffer is None and node.op.kind == "movement"  # else it would be copied first
 
 
-def _copy_one(limits: Limits, at: int, rows: int, width: int, total: int, before: int) -> Launch:
+def _copy_one(limits: Limits, index: int, rows: int, width: int, total: int, before: int) -> Launch:
     """Copy one input, computed where it is read; a thread copies four neighbours if all rows divide by 4."""
     wide = 4 if not (width % 4 or total % 4 or before % 4) else 1  # vec4s must not cross a row's end
     sizes: dict[str, int | float] = {"size": rows * width // wide, "width": width // wide}
@@ -71,16 +71,23 @@ def _copy_one(limits: Limits, at: int, rows: int, width: int, total: int, before
     groups = -(-rows * width // wide // threads)
     workgroup = (threads, 1, 1)
     return Launch(
-        "map/concat_part.wgsl", (), groups, sizes, workgroup=workgroup, traced=at, width=wide, fours=wide == 4
+        "map/concat_part.wgsl",
+        (),
+        groups,
+        sizes,
+        workgroup=workgroup,
+        traced=index,
+        width=wide,
+        fours=wide == 4,
     )
 
 
-def _copy_several(widths: list[int], at: int, rows: int, total: int, before: int) -> Launch:
+def _copy_several(widths: list[int], index: int, rows: int, total: int, before: int) -> Launch:
     """Copy several contiguous inputs."""
     sizes: dict[str, int | float] = {f"width{i}": w for i, w in enumerate(widths)}
     sizes |= {f"end{i}": sum(widths[: i + 1]) for i in range(len(widths))}
     sizes |= {"size": rows * sum(widths), "width": sum(widths), "whole": total, "before": before}
-    reads = tuple(range(at, at + len(widths)))
+    reads = tuple(range(index, index + len(widths)))
     return Launch("map/concat.wgsl", reads, -(-rows * sum(widths) // GROUP), sizes, {"count": len(widths)})
 
 
@@ -271,13 +278,13 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
 
 def _chain(parts: list[Tensor], d: int) -> Tensor:
     """Each part padded to the full size and selected at its position: views, which fuse with producers."""
-    total, at = sum(t.shape[d] for t in parts), 0
+    total, offset = sum(t.shape[d] for t in parts), 0
     out: Any = None
     for t in parts:
         n = t.shape[d]
-        before = tuple(at * (e == d) for e in range(t.ndim))
-        after = tuple((total - at - n) * (e == d) for e in range(t.ndim))
-        at += n
+        before = tuple(offset * (e == d) for e in range(t.ndim))
+        after = tuple((total - offset - n) * (e == d) for e in range(t.ndim))
+        offset += n
         padded = t._pad(before, after)
         # The mask, padded with false, is true where a part has its elements.
         out = padded if out is None else choose(_inside_mask(t, before, after), padded, out)
@@ -369,12 +376,12 @@ def block_diag(*tensors: Sequence[Tensor]) -> Tensor:
     blocks = atleast_2d(list(tensors))
     if not blocks or any(b.ndim != 2 for b in blocks):
         raise ValueError("needs matrices, vectors or 0-d tensors")
-    total, at = sum(b.shape[1] for b in blocks), 0
+    total, offset = sum(b.shape[1] for b in blocks), 0
     rows: list[Tensor] = []
     for b in blocks:
         # Zeros before and after each block's columns.
-        rows.append(b._pad((0, at), (0, total - at - b.shape[1])))
-        at += b.shape[1]
+        rows.append(b._pad((0, offset), (0, total - offset - b.shape[1])))
+        offset += b.shape[1]
     return cat(rows, 0)
 
 

@@ -247,7 +247,7 @@ class Objective:
         start = [tensor(p.detach()) for p in self.params]
         realize(*start)
 
-        def at(t: float) -> Point:
+        def point_at(t: float) -> Point:
             self._set(start, d, t)
             _, loss, g = self.evaluate()
             slope = _dot(g, d)
@@ -256,23 +256,23 @@ class Objective:
                     p.assign_(x)
             return Point(t, loss, slope, g)
 
-        return at
+        return point_at
 
     def _set(self, start: list[Tensor], d: Tensor, t: float) -> None:
-        at = 0
+        offset = 0
         # d is [n]: each parameter takes the part at its offset
         with no_grad():
             for p, x in zip(self.params, start, strict=True):
-                p.assign_(x + d[at : at + p.numel()].reshape(p.shape) * t)
-                at += p.numel()
+                p.assign_(x + d[offset : offset + p.numel()].reshape(p.shape) * t)
+                offset += p.numel()
         realize(*self.params)
 
 
 class Wolfe:
     """A line search for a point that satisfies Wolfe's strong conditions."""
 
-    def __init__(self, at: Callable[[float], Point], start: Point, smallest: float, most: int):
-        self.at, self.start, self.smallest, self.most = at, start, smallest, most
+    def __init__(self, point_at: Callable[[float], Point], start: Point, smallest: float, most: int):
+        self.at, self.start, self.smallest, self.most = point_at, start, smallest, most
         self.calls = 0  # of `at`
 
     def find(self, t: float) -> Point:

@@ -352,18 +352,18 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     def step(self, epoch: float | None = None) -> None:
         """Advance by one step, or to an epoch, which may be a fraction."""
         # the fraction of an earlier step(epoch) is kept
-        at = self.last_epoch + 1 + self.T_cur % 1 if epoch is None else epoch
-        if at < 0:
+        now = self.last_epoch + 1 + self.T_cur % 1 if epoch is None else epoch
+        if now < 0:
             raise ValueError(
                 f"CosineAnnealingWarmRestarts.step({epoch}): must be at least 0: pass another value"
             )
-        self.T_i, self.T_cur = self.T_0, at
+        self.T_i, self.T_cur = self.T_0, now
         if self.T_mult == 1:
-            self.T_cur = at % self.T_0
+            self.T_cur = now % self.T_0
         else:
             while self.T_cur >= self.T_i:  # subtract whole periods: T_0, T_0 T_mult, T_0 T_mult^2 ...
                 self.T_cur, self.T_i = self.T_cur - self.T_i, self.T_i * self.T_mult
-        self.last_epoch, self._step_count = int(at // 1), self._step_count + 1
+        self.last_epoch, self._step_count = int(now // 1), self._step_count + 1
         self._set(self.get_lr())
 
 

@@ -111,11 +111,11 @@ class Script:
         """Apply edits. Returns the new text, and the changes by lines."""
         outermost = _outermost(edits)
         out: list[bytes] = []
-        at = 0
+        offset = 0
         for e in outermost:
-            out += [self.data[at : e.start], e.text.encode()]
-            at = e.end
-        text = b"".join([*out, self.data[at:]]).decode()
+            out += [self.data[offset : e.start], e.text.encode()]
+            offset = e.end
+        text = b"".join([*out, self.data[offset:]]).decode()
         return text, [self._change(group) for group in self._by_lines(outermost)]
 
     def _by_lines(self, edits: list[Edit]) -> list[list[Edit]]:
@@ -131,11 +131,11 @@ class Script:
         first, last = self.line_of(edits[0].start), self.line_of(_last_byte(edits))
         begin, end = self.starts[first - 1], self.starts[last]
         out: list[bytes] = []
-        at = begin
+        offset = begin
         for e in edits:
-            out += [self.data[at : e.start], e.text.encode()]
-            at = e.end
-        after = b"".join([*out, self.data[at:end]]).decode()
+            out += [self.data[offset : e.start], e.text.encode()]
+            offset = e.end
+        after = b"".join([*out, self.data[offset:end]]).decode()
         words = "; ".join(dict.fromkeys(e.words for e in edits))
         before = self.data[begin:end].decode()
         if edits[-1].start == begin and edits[-1].text.endswith("\n"):  # an inserted line: the next one stays

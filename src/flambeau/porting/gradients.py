@@ -97,17 +97,17 @@ class ScopeGradients:
 
     def _zeros(self) -> Rewrites:
         words = "+= adds to earlier gradients: 0 removes them"
-        for at in self.resets:
-            if isinstance(at, ast.stmt):
-                yield self.source.line(at, f"{self.name} = 0", words)
+        for place in self.resets:
+            if isinstance(place, ast.stmt):
+                yield self.source.line(place, f"{self.name} = 0", words)
                 continue
-            statement = self.source.statement(at.node)
-            if at.ends:
+            statement = self.source.statement(place.node)
+            if place.ends:
                 yield self.source.line(statement, f"{self.name} = 0", words, after=True)
             elif isinstance(statement, ast.Expr | ast.Assign):
                 yield self.source.replace_node(statement, f"{self.name} = 0", words)
             else:
-                yield self.left(at, f"write {self.name} = 0 on a separate line")
+                yield self.left(place, f"write {self.name} = 0 on a separate line")
 
     def left(self, e: GradientEvent, words: str) -> Left:
         return Left(e.node.lineno, self.source.text(e.node).partition("\n")[0], words)

@@ -38,8 +38,8 @@ def steady(device: Gpu, words: list[int], budget: float = 0.1) -> float:
     prepared = device.prepare(words)
 
     def batch(n: int) -> None:
-        for at in range(0, n, 32):
-            device.submit(*[prepared] * min(32, n - at))
+        for start in range(0, n, 32):
+            device.submit(*[prepared] * min(32, n - start))
             device.keep_pace()
         device.wait()
 

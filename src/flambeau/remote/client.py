@@ -501,11 +501,11 @@ class Fetch:
         return self._split(await self.answer.arrive())
 
     def _split(self, data: Any) -> list[Any]:
-        view, at = memoryview(data).toreadonly(), 0
+        view, offset = memoryview(data).toreadonly(), 0
         parts: dict[tuple[int, int], Any] = {}
         for pair in dict.fromkeys(self.asked):
-            parts[pair] = view[at : at + pair[1]]
-            at += pair[1]
+            parts[pair] = view[offset : offset + pair[1]]
+            offset += pair[1]
         return [parts[pair] for pair in self.asked]
 
 

@@ -146,9 +146,9 @@ def patch_of(before: bytes, now: bytes) -> bytes | None:
         return None
     changed: dict[int, list[int]] = {}
     step = 4 * BLOCK
-    for at in range(0, len(now), step):
-        if (new := now[at : at + step]) != (old := before[at : at + step]):
-            pairs = enumerate(zip(words_of(old), words_of(new), strict=True), at // 4)
+    for start in range(0, len(now), step):
+        if (new := now[start : start + step]) != (old := before[start : start + step]):
+            pairs = enumerate(zip(words_of(old), words_of(new), strict=True), start // 4)
             for i, value in [(i, b) for i, (a, b) in pairs if a != b]:
                 changed.setdefault(value, []).append(i)
     words: list[int] = []
@@ -164,10 +164,10 @@ def apply_patch(words: "array[int]", content: bytearray) -> None:
         if i + 2 > n or (end := i + 2 + words[i + 1]) > n:
             raise Rejected("remote: a patch ends inside a value")
         value = words[i].to_bytes(4, "little")
-        for at in words[i + 2 : end]:
-            if 4 * at + 4 > size:
-                raise Rejected(f"remote: a patch names word {at:,} of a buffer of {size:,} bytes")
-            content[4 * at : 4 * at + 4] = value
+        for start in words[i + 2 : end]:
+            if 4 * start + 4 > size:
+                raise Rejected(f"remote: a patch names word {start:,} of a buffer of {size:,} bytes")
+            content[4 * start : 4 * start + 4] = value
         i = end
 
 

@@ -305,7 +305,7 @@ class Objects:
 
     def _check_copy(self, words: "array[int]", i: int, out: list[int], used: set[int]) -> int:
         """Check a copy, append it to `out` and return the start of the next command."""
-        source, target = (self.buffer(words[i + at]) for at in (FROM, TO))
+        source, target = (self.buffer(words[i + field]) for field in (FROM, TO))
         n = words[i + BYTES]
         if source is target or source.content is not None or target.content is not None:
             raise Rejected("remote: a copy must not be within one buffer or involve Params")

@@ -67,10 +67,10 @@ def connect(
         versions differ, or ca is not a file of certificates.
     """
     links: Any = import_module(".links", __package__)  # sockets, which a page does not have
-    at = parse(address, tls or ca is not None)
-    link = links.SocketLink(at.host, at.port, timeout, _context(ca) if at.tls else None)
-    welcome = link.greet(greet(token_of_environment() if token is None else token, at.device))
-    device = RemoteDevice(link, at.name, welcome)
+    where = parse(address, tls or ca is not None)
+    link = links.SocketLink(where.host, where.port, timeout, _context(ca) if where.tls else None)
+    welcome = link.greet(greet(token_of_environment() if token is None else token, where.device))
+    device = RemoteDevice(link, where.name, welcome)
     keep(device)
     return device
 
@@ -87,10 +87,12 @@ async def connect_async(address: str, token: str | None = None, *, timeout: floa
     if not IN_BROWSER:
         return connect(address, token, timeout=timeout)
     links: Any = import_module(".page_link", __package__)
-    at = parse(address)
-    link = links.PageLink(f"ws{'s' if at.tls else ''}://{_format_address(at.host, at.port)}/", timeout)
-    steps = greet(token_of_environment() if token is None else token, at.device)
-    device = RemoteDevice(link, at.name, await link.greet(steps))
+    where = parse(address)
+    link = links.PageLink(
+        f"ws{'s' if where.tls else ''}://{_format_address(where.host, where.port)}/", timeout
+    )
+    steps = greet(token_of_environment() if token is None else token, where.device)
+    device = RemoteDevice(link, where.name, await link.greet(steps))
     keep(device)
     return device
 

@@ -56,10 +56,10 @@ class Incoming:
 
     def exactly(self, n: int) -> bytes:
         """Read n bytes. The caller has checked n against a limit."""
-        at = self._at
-        if self._end - at >= n:  # in one piece, as most headers are
-            self._at = at + n
-            return bytes(self._view[at : at + n])
+        start = self._at
+        if self._end - start >= n:  # in one piece, as most headers are
+            self._at = start + n
+            return bytes(self._view[start : start + n])
         data = bytearray(n)
         self.into(memoryview(data))
         return bytes(data)
@@ -144,8 +144,8 @@ def sends(sock: Socket, parts: tuple[Any, ...]) -> int:
             sock.sendall(small)
             small = bytearray()
         view = memoryview(part).cast("B")
-        for at in range(0, n, SENT_AT_ONCE):
-            sock.sendall(view[at : at + SENT_AT_ONCE])
+        for start in range(0, n, SENT_AT_ONCE):
+            sock.sendall(view[start : start + SENT_AT_ONCE])
     if small:
         sock.sendall(small)
     return total
@@ -238,9 +238,9 @@ class TlsSocket:
         """Encrypt and send all bytes."""
         view = memoryview(data).cast("B")
         with self._sending:
-            for at in range(0, view.nbytes, PIECE):
+            for start in range(0, view.nbytes, PIECE):
                 with self._lock:
-                    self._tls.write(view[at : at + PIECE])
+                    self._tls.write(view[start : start + PIECE])
                     records = self._out.read()
                 self._raw.sendall(records)
 

@@ -280,10 +280,10 @@ class WebSocket:
             self._sock.shutdown(socket.SHUT_WR)
 
 
-def masked(data: Any, key: bytes, at: int) -> bytes:
+def masked(data: Any, key: bytes, offset: int) -> bytes:
     """Mask or unmask bytes, the first of which is at position `at` of its frame."""
-    view, at = memoryview(data).cast("B"), at % 4
-    rotated_key = key[at:] + key[:at]
+    view, offset = memoryview(data).cast("B"), offset % 4
+    rotated_key = key[offset:] + key[:offset]
     out: list[bytes] = []
     for begin in range(0, view.nbytes, STEP):
         part = view[begin : begin + STEP]

@@ -64,10 +64,10 @@ class ReplayBuffer:
 
     def _split(self, places: Tensor) -> dict[str, Tensor]:
         """The fields of the transitions at these places."""
-        rows, out, at = self.table[places], dict[str, Tensor](), 0
+        rows, out, offset = self.table[places], dict[str, Tensor](), 0
         for name, size in self.fields.items():
-            out[name] = rows[:, at : at + size]
-            at += size
+            out[name] = rows[:, offset : offset + size]
+            offset += size
         return out
 
     def _note(self, places: Tensor) -> None:

@@ -90,7 +90,7 @@ class OffPolicy:
         raise NotImplementedError
 
     def _observe(self, rows: Tensor, at_random: bool) -> tuple[Tensor, Tensor]:
-        """A step of all copies into the memory. Returns their rows, and sums for the metrics.
+        """Step all copies and store the transitions. Returns the copies' rows, and sums for the metrics.
 
         at_random: all actions are drawn uniformly, before the first update.
         """

@@ -62,22 +62,24 @@ class Walker(Environment):
     def advance(
         state: tuple[Array, ...], action: Array, random: Array, c: Mapping[str, Any]
     ) -> tuple[tuple[Array, ...], Array, Array]:
-        at = {name: np.stack(state[4 * k : 4 * k + 2]) for k, name in enumerate(POINTS)}
+        places = {name: np.stack(state[4 * k : 4 * k + 2]) for k, name in enumerate(POINTS)}
         v = {name: np.stack(state[4 * k + 2 : 4 * k + 4]) for k, name in enumerate(POINTS)}
         motors = np.clip(action, -1, 1)
-        first = at["hip"][0]
+        first = places["hip"][0]
         for _ in range(SUBSTEPS):
-            _push_by_joints(at, v, motors, c)
+            _push_by_joints(places, v, motors, c)
             pushes = {"left_foot": np.zeros_like(first), "right_foot": np.zeros_like(first)}
             for _ in range(ROUNDS):
-                _keep_lengths(at, v, c)
+                _keep_lengths(places, v, c)
                 for foot in pushes:
-                    pushes[foot] = _touch_ground(foot, at, v, pushes[foot], c)
-            at = {name: at[name] + c["seconds"] * v[name] for name in POINTS}
-        fallen = (at["hip"][1] < c["least_hip"]) | (at["head"][1] < at["hip"][1] + c["least_head"])
-        speed = (at["hip"][0] - first) / (SUBSTEPS * c["seconds"])
+                    pushes[foot] = _touch_ground(foot, places, v, pushes[foot], c)
+            places = {name: places[name] + c["seconds"] * v[name] for name in POINTS}
+        fallen = (places["hip"][1] < c["least_hip"]) | (
+            places["head"][1] < places["hip"][1] + c["least_head"]
+        )
+        speed = (places["hip"][0] - first) / (SUBSTEPS * c["seconds"])
         reward = speed + c["alive"] - c["effort"] * (motors**2).sum(0)
-        after = [row for name in POINTS for row in (*at[name], *v[name])]
+        after = [row for name in POINTS for row in (*places[name], *v[name])]
         return tuple(after), reward, fallen
 
     @staticmethod
@@ -93,11 +95,11 @@ def _across(a: Array) -> Array:
     return np.stack([-a[1], a[0]])
 
 
-def _push_by_joints(at: Places, v: Places, motors: Array, c: Mapping[str, Any]) -> None:
+def _push_by_joints(places: Places, v: Places, motors: Array, c: Mapping[str, Any]) -> None:
     """Speeds after the torques of all joints, and gravity."""
     forces: list[tuple[str, Array]] = []
     for motor, (above, middle, below, low, high, most) in zip(motors, JOINTS, strict=True):
-        upper, lower = at[middle] - at[above], at[below] - at[middle]
+        upper, lower = places[middle] - places[above], places[below] - places[middle]
         upper2, lower2 = (upper**2).sum(0), (lower**2).sum(0)
         sine = (upper[0] * lower[1] - upper[1] * lower[0]) / np.sqrt(upper2 * lower2)
         turning = (_across(lower) * (v[below] - v[middle])).sum(0) / lower2
@@ -113,10 +115,10 @@ def _push_by_joints(at: Places, v: Places, motors: Array, c: Mapping[str, Any]) 
         v[name] = v[name] - c["seconds"] * np.array([[0], [c["gravity"]]], "f4")
 
 
-def _keep_lengths(at: Places, v: Places, c: Mapping[str, Any]) -> None:
+def _keep_lengths(places: Places, v: Places, c: Mapping[str, Any]) -> None:
     """Speeds after a round of impulses along the links."""
     for a, b, span in LINKS:
-        apart = at[b] - at[a]
+        apart = places[b] - places[a]
         distance = np.sqrt((apart**2).sum(0))
         along = apart / distance
         parting = ((v[b] - v[a]) * along).sum(0) + c["correction"] * (distance - span) / c["seconds"]
@@ -124,9 +126,9 @@ def _keep_lengths(at: Places, v: Places, c: Mapping[str, Any]) -> None:
         v[a], v[b] = v[a] + pull / MASSES[a], v[b] - pull / MASSES[b]
 
 
-def _touch_ground(foot: str, at: Places, v: Places, before: Array, c: Mapping[str, Any]) -> Array:
+def _touch_ground(foot: str, places: Places, v: Places, before: Array, c: Mapping[str, Any]) -> Array:
     """Speed of a foot after a round of contact and friction. Returns the sum of its impulses."""
-    mass, (vx, vy), y = MASSES[foot], v[foot], at[foot][1]
+    mass, (vx, vy), y = MASSES[foot], v[foot], places[foot][1]
     # Above the ground a foot may fall as far as it; a step below the slack it is lifted.
     room = np.maximum(y, 0) + c["correction"] * np.minimum(y + c["slack"], 0)
     push = np.maximum(before - mass * (vy + room / c["seconds"]), 0)

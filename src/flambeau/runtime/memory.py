@@ -11,7 +11,7 @@ from .pipeline import Compiled
 
 
 def allocate_planned(
-    compiled: Compiled, order: list[Node], pool: Any, there: Mapping[int, Any] = {}
+    compiled: Compiled, order: list[Node], pool: Any, existing: Mapping[int, Any] = {}
 ) -> dict[int, Any]:
     """`allocate_eagerly` with known lifetimes, for commands that are replayed: the plan owns the buffers as
     long as the returned ones live.
@@ -19,8 +19,8 @@ def allocate_planned(
     there: buffers of values that are allocated already.
     """
     plan = compiled.plan
-    slots = assign(plan, apart=frozenset(there))
-    check_room(pool, plan, slots.nbytes + sum(b.nbytes for b in there.values()))
+    slots = assign(plan, apart=frozenset(existing))
+    check_room(pool, plan, slots.nbytes + sum(b.nbytes for b in existing.values()))
     taken: dict[int, Any] = {}
     try:
         for i, n in enumerate(slots.sizes):
@@ -28,8 +28,8 @@ def allocate_planned(
     except OutOfMemory as e:
         raise no_room(pool, plan, taken, e, slots.nbytes) from None
     buffers: dict[int, Any] = {i: order[i].buffer for i in plan.leaves}
-    buffers |= there
-    buffers |= {v: taken[at] for v, at in slots.of.items()}
+    buffers |= existing
+    buffers |= {v: taken[slot] for v, slot in slots.of.items()}
     # In kernel order: a value written over another may itself be written over later.
     for k in plan.kernels:
         for v, x in k.over:

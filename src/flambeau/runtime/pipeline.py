@@ -91,8 +91,8 @@ class Compiled:
             return self
         uniform = device.uniform(4 * len(self.params)) if self.uniform else 0
         words = list(self.words)
-        for at in self.uniform_slots:
-            words[at] = uniform
+        for slot in self.uniform_slots:
+            words[slot] = uniform
         return Borrowed(
             self.plan,
             words,
@@ -109,8 +109,8 @@ class Compiled:
     def name_buffers(self, handles: dict[int, int]) -> None:
         """Write the numbers of the buffers, by value, into the commands."""
         words = self.words
-        for at, value in self.slots:
-            words[at] = handles[value]
+        for slot, value in self.slots:
+            words[slot] = handles[value]
 
     def again(self, device: Gpu, words: list[int]) -> Any:
         """The commands, from the second time on in prepared form: in a loop the same buffers recur."""

@@ -167,11 +167,11 @@ class Checking:
 
         def look(launched: Launched, places: list[Node]) -> None:
             self._run(launched, [])
-            for at, v in enumerate(launched.kernel.outputs, len(launched.kernel.inputs)):
+            for index, v in enumerate(launched.kernel.outputs, len(launched.kernel.inputs)):
                 # Values that no later kernel writes: parts of a result would be compared too early.
                 n = back.get(places[v]) if v < len(places) and v in launched.last else None
                 if n is not None and n.nbytes:
-                    values[n] = to_numpy(launched.raw([at])[0], n.shape, n.dtype)
+                    values[n] = to_numpy(launched.raw([index])[0], n.shape, n.dtype)
                     self._compare_stored(n, values, launched)
 
         compute(device, [copies[n] for n in roots], look, spare=0)

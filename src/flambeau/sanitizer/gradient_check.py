@@ -41,7 +41,7 @@ def wrong_slope(node: Node, values: dict[Node, Any], read: Callable[[Node], Any]
     """
     read_nodes: set[Node] = set()
 
-    def at(values: dict[Node, Any]) -> Any:
+    def loss_at(values: dict[Node, Any]) -> Any:
         """The op's value of these inputs, in float64."""
 
         def of(n: Node) -> Any:
@@ -51,7 +51,7 @@ def wrong_slope(node: Node, values: dict[Node, Any], read: Callable[[Node], Any]
 
         return np.asarray(reference(node, of, through=True).value)
 
-    y = at(values)
+    y = loss_at(values)
     # Random weights: with equal ones, errors of opposite signs would cancel in the sum.
     weights = np.where(np.abs(y) > LARGEST, 0.0, np.random.default_rng(0).uniform(0.5, 1.5, node.shape))
     gradients: dict[Node, Any] = {}
@@ -61,7 +61,7 @@ def wrong_slope(node: Node, values: dict[Node, Any], read: Callable[[Node], Any]
         gradients[parent] = gradients[parent] + gradient if parent in gradients else gradient
     for i, (parent, gradient) in enumerate(gradients.items()):
         if parent in read_nodes and parent.requires_grad and parent.dtype.is_float and parent.nbytes:
-            bad = _compare_slopes(at, values, parent, gradient, weights)
+            bad = _compare_slopes(loss_at, values, parent, gradient, weights)
             if bad is not None:
                 return bad._replace(by=i)
     return None
@@ -85,7 +85,7 @@ def _gradients(node: Node, values: dict[Node, Any], y: Any, weights: Any) -> lis
 
 
 def _compare_slopes(
-    at: Callable[[dict[Node, Any]], Any], values: dict[Node, Any], by: Node, gradient: Any, weights: Any
+    loss_at: Callable[[dict[Node, Any]], Any], values: dict[Node, Any], by: Node, gradient: Any, weights: Any
 ) -> WrongSlope | None:
     x = np.asarray(values[by], "f8")
     rng = np.random.default_rng(1)
@@ -94,11 +94,11 @@ def _compare_slopes(
     direction = np.zeros(x.size)
     direction[moved] = rng.choice((-1.0, 1.0), moved.size) * rng.uniform(0.5, 1.0, moved.size)
     direction = direction.reshape(x.shape)
-    base = at(values | {by: x})
+    base = loss_at(values | {by: x})
 
     def loss(t: float) -> float:
         with np.errstate(all="ignore"):
-            return float(((at(values | {by: x + t * direction}) - base) * weights).sum())
+            return float(((loss_at(values | {by: x + t * direction}) - base) * weights).sum())
 
     got = float((gradient * direction).sum())
     # Subtracting `base` in the loss keeps its digits; its value at 0 is then exactly 0.

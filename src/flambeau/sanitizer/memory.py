@@ -120,15 +120,15 @@ class Access:
 def access_of(part: s.Piece, dims: int) -> Access | None:
     """An expression as an access to a variable with this many dims; None if it is none."""
     chain: list[s.Piece] = []
-    at: s.Piece = part
-    while isinstance(at, s.Indexed | s.Selected):
-        chain.insert(0, at)
-        at = at.of
-    if not isinstance(at, s.Name):
+    index: s.Piece = part
+    while isinstance(index, s.Indexed | s.Selected):
+        chain.insert(0, index)
+        index = index.of
+    if not isinstance(index, s.Name):
         return None
     indices = [p for p in chain[:dims] if isinstance(p, s.Indexed)]
     rest = chain[len(indices) :]
-    return Access(part, at, indices, rest[0] if rest else None, len(rest) > 1)
+    return Access(part, index, indices, rest[0] if rest else None, len(rest) > 1)
 
 
 class MemoryProbes(ProbeWriter):
@@ -238,15 +238,15 @@ class MemoryProbes(ProbeWriter):
 
     def _place(self) -> None:
         """Assign words to each watched variable."""
-        at = 0
+        offset = 0
         for shared in self.shared.values():
             if shared.why:
                 if shared.why != ATOMICS:
                     self.skipped.append(f"{shared.name}: not watched for races: {shared.why}")
                 continue
-            shared.base = at
-            at += shared.elements * shared.step
-        self.kept = WORDS * at
+            shared.base = offset
+            offset += shared.elements * shared.step
+        self.kept = WORDS * offset
 
     def _variable(self, name: s.Piece) -> SharedArray | None:
         """The workgroup variable that a name refers to."""
@@ -287,12 +287,12 @@ class MemoryProbes(ProbeWriter):
             return self.splice(part, [(part.of, self._check_indices(part.of, use))])
         if not isinstance(part, s.Indexed):
             return self.emit(part)
-        base, at = self._check_indices(part.of, use), self.emit(part.at)
+        base, index = self._check_indices(part.of, use), self.emit(part.at)
         size = self._size(part)
         if size and not self._is_inside(part.at, size):
             site = self.site(f"out of bounds {use}", self._name_of(part), part)
-            at = f"probe_at(u32({at}), {size}, {site}u)"
-        return f"{base}[{at}]"
+            index = f"probe_at(u32({index}), {size}, {site}u)"
+        return f"{base}[{index}]"
 
     def _size(self, part: s.Indexed) -> str:
         """The number of elements that an index selects from, as WGSL; "" if it is unknown."""
@@ -311,9 +311,9 @@ class MemoryProbes(ProbeWriter):
             )
         return f"{width_of(type)}u" if VECTOR.match(type) else ""
 
-    def _is_inside(self, at: s.Piece, size: str) -> bool:
+    def _is_inside(self, index: s.Piece, size: str) -> bool:
         """Whether an index and the size are literals: the compiler has compared them."""
-        return isinstance(at, s.Literal) and size[0].isdigit()
+        return isinstance(index, s.Literal) and size[0].isdigit()
 
     def _name_of(self, part: s.Piece) -> str:
         return self.raw(s.root_of(part))
@@ -322,14 +322,14 @@ class MemoryProbes(ProbeWriter):
 
     def _words(self, shared: SharedArray, access: Access) -> list[str]:
         """WGSL for the offsets of the accessed element's words within the workgroup's."""
-        at = "0u"
+        offset = "0u"
         for index, dim in zip(access.indices, shared.dims, strict=True):
-            at = f"{at} * {dim}u + " if at != "0u" else ""  # row-major
-            at = f"({at}min(u32({self.raw(index.at)}), {dim - 1}u))"
+            offset = f"{offset} * {dim}u + " if offset != "0u" else ""  # row-major
+            offset = f"({offset}min(u32({self.raw(index.at)}), {dim - 1}u))"
         first, count = "0u", shared.step
         if shared.step > 1 and access.member is not None:
             first, count = self._component(shared, access.member)
-        scaled = f"{at} * {shared.step}u + {first}" if shared.step > 1 else at
+        scaled = f"{offset} * {shared.step}u + {first}" if shared.step > 1 else offset
         return [f"{shared.base + i}u + {scaled}" for i in range(count)]
 
     def _component(self, shared: SharedArray, member: s.Piece) -> tuple[str, int]:
@@ -357,15 +357,15 @@ class MemoryProbes(ProbeWriter):
         words = self._words(shared, access)
         text = self.raw(access.name)
         for i, (index, dim) in enumerate(zip(access.indices, shared.dims, strict=True)):
-            at = self.emit(index.at)
+            position = self.emit(index.at)
             if not self._is_inside(index.at, str(dim)):
-                at = f"probe_at(u32({at}), {dim}u, {site}u)"
+                position = f"probe_at(u32({position}), {dim}u, {site}u)"
             # The probes go into the last index, so that the access stays one expression.
             if i == len(shared.dims) - 1:
-                at = f"u32({at})"
+                position = f"u32({position})"
                 for place in words:
-                    at = f"probe_get({at}, {place}, {site}u)"
-            text += f"[{at}]"
+                    position = f"probe_get({position}, {place}, {site}u)"
+            text += f"[{position}]"
         return text + self._last_part(access)
 
     def _last_part(self, access: Access) -> str:
@@ -384,8 +384,8 @@ class MemoryProbes(ProbeWriter):
         if key not in self.readers:
             self.readers[key] = f"probe_seen_{len(self.readers)}"
             places = [f"at{i}" for i in range(len(words))]
-            parameters = "".join(f", {at}: u32" for at in places)
-            reads = "".join(f"  probe_read({at}, site);\n" for at in places)
+            parameters = "".join(f", {parameter}: u32" for parameter in places)
+            reads = "".join(f"  probe_read({parameter}, site);\n" for parameter in places)
             head = f"fn {self.readers[key]}(x: {type}, site: u32{parameters}) -> {type}"
             self.helpers += f"{head} {{\n{reads}  return x;\n}}\n"
         return f"{self.readers[key]}({name.name}, {site}u, {', '.join(words)}){self._last_part(access)}"

@@ -83,16 +83,16 @@ class ProbeWriter(Rewriter):
 
     def write(self) -> Probed:
         """The module with its probes."""
-        out, at = list[str](), 0
+        out, offset = list[str](), 0
         for part in sorted([*self.module.variables, *self.module.functions], key=lambda p: p.start):
             is_faults = isinstance(part, s.Declare) and part.name == "faults"
             is_entry = isinstance(part, s.Routine) and part.is_entry
-            out.append(self.text[at : part.head if is_faults or is_entry else part.start])
+            out.append(self.text[offset : part.head if is_faults or is_entry else part.start])
             if is_faults:  # one binding further: `probe` takes its place
                 out.append(f"@group(0) @binding({self.bindings + 2}) ")
             out.append(self.emit(part))
-            at = part.end
-        text = "".join([*out, self.text[at:]])
+            offset = part.end
+        text = "".join([*out, self.text[offset:]])
         return Probed(text + self._tail(), self.sites, self.kept, self.skipped)
 
     def _Routine(self, f: s.Routine) -> str:
@@ -111,7 +111,9 @@ class ProbeWriter(Rewriter):
 
     def _tail(self) -> str:
         f = self.module.entry
-        lengths = "".join(f"  probe_len_{n} = atomicLoad(&probe[{at}u]);\n" for n, at in self.storage.items())
+        lengths = "".join(
+            f"  probe_len_{n} = atomicLoad(&probe[{offset}u]);\n" for n, offset in self.storage.items()
+        )
         own = {p.builtin: p.name for p in f.parameters}
         more = {b: f"probe_{b}" for b in BUILTINS if b not in own}
         parameters = [f"@builtin({p.builtin}) {p.name}: {p.type}" for p in f.parameters]

@@ -146,9 +146,11 @@ def _elementwise(node: Node, inputs: list[Known]) -> Known:
     error = None
     if any(k.error is not None for k in inputs):
         error = _change_between(node, inputs, value)
-        if (at := POLES.get(name)) is not None:
-            pole = _or_zero(inputs[at]) >= np.abs(inputs[at].value)
-            error = np.where(np.broadcast_to(pole & (_or_zero(inputs[at]) > 0), value.shape), np.inf, error)
+        if (operand := POLES.get(name)) is not None:
+            pole = _or_zero(inputs[operand]) >= np.abs(inputs[operand].value)
+            error = np.where(
+                np.broadcast_to(pole & (_or_zero(inputs[operand]) > 0), value.shape), np.inf, error
+            )
         if name in ("eq", "ne"):  # equal somewhere between the ends
             (x, y), reach = (k.value.astype("f8") for k in inputs), _or_zero(inputs[0]) + _or_zero(inputs[1])
             error = np.where((np.abs(x - y) <= reach) & (reach > 0), np.inf, error)

@@ -219,7 +219,7 @@ def wrong_slope(program: Program, row: list[Right]) -> Difference | None:
         n: rng.choice((-1.0, 1.0), start[n].shape) * (0.5 + rng.random(start[n].shape)) for n in program.by
     }
 
-    def at(t: float) -> float:
+    def loss_at(t: float) -> float:
         stream = Stream(program.seed)
         f = function_of_text(program.says(), settle=settle_by(dtypes), stream=stream)
         moved = {n: start[n] + t * steps[n] if n in steps else start[n] for n in start}
@@ -231,8 +231,8 @@ def wrong_slope(program: Program, row: list[Right]) -> Difference | None:
     # The size of the terms: their sum may cancel, and its error does not get smaller by that.
     scale = sum(float((np.abs(by[f"by_{n}"].value) * np.abs(steps[n])).sum()) for n in program.by)
     unsure = sum(float(np.abs(by[f"by_{n}"].error * steps[n]).sum()) for n in program.by)
-    centre = at(0.0)
-    size, slope = max(abs(centre), scale, 1e-3), slope_of(at, STEP, centre)
+    centre = loss_at(0.0)
+    size, slope = max(abs(centre), scale, 1e-3), slope_of(loss_at, STEP, centre)
     # A corner between the ends, or no number.
     if slope.bend > 1e-5 * size or not np.isfinite([gradient, unsure, *slope]).all():
         return None

@@ -157,10 +157,10 @@ def places(wrong: Difference) -> list[str]:
     return ["\n".join(f"# {line}" for line in lines)] if lines else []
 
 
-def report(found: list[tuple[Program, Difference]], device: Any, seed: int) -> str:
+def report(failures: list[tuple[Program, Difference]], device: Any, seed: int) -> str:
     """All differences as one text."""
     parts = ["\n".join(facts(device, seed))]
-    for i, (program, wrong) in enumerate(found, 1):
+    for i, (program, wrong) in enumerate(failures, 1):
         title = f"=== {i}: {program.family}: {wrong} ==="
         try:
             text = script(program, wrong, device)

@@ -95,8 +95,8 @@ def products(b: Builder) -> None:
     names = [x.name + (".transpose(-1, -2)" if t else "") for x, t in zip((a, c), turned, strict=True)]
     if b.chance(0.25):
         names[0] = f"({names[0]} * 2)"
-    said = [n.replace("transpose", "swapaxes") for n in names]
-    y = b.line(" @ ".join(names), " @ ".join(said))
+    numpy_names = [n.replace("transpose", "swapaxes") for n in names]
+    y = b.line(" @ ".join(names), " @ ".join(numpy_names))
     if y is not None and b.chance(0.5):
         bias = b.input((n,), dtype, data)
         b.line(f"({y.name} + {bias.name}).relu()", f"np.maximum({y.name} + {bias.name}, 0)")
@@ -305,8 +305,8 @@ def losses(b: Builder) -> None:
             call = f"F.linear({x.name}, {w.name}, {bias.name})"
             hidden = b.line(f"{call}.tanh()", f"np.tanh({x.name} @ {w.name}.T + {bias.name})")
             x = hidden or x
-    at = b.places((x.shape[0],), x.shape[1])
-    b.line(f"F.cross_entropy({x.name}, {at.name})", f"ref.cross_entropy({x.name}, {at.name})")
+    classes = b.places((x.shape[0],), x.shape[1])
+    b.line(f"F.cross_entropy({x.name}, {classes.name})", f"ref.cross_entropy({x.name}, {classes.name})")
 
 
 def not_finite(b: Builder) -> None:

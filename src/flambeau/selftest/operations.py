@@ -171,13 +171,13 @@ def gathering(b: Builder) -> Texts:
     d = b.whole(0, x.ndim - 1)
     n, m = x.shape[d], b.small(17)
     if b.chance(0.5):
-        at = b.places((m,), n)
+        places = b.places((m,), n)
         if b.chance(0.3):
-            key = (":, " * d) + at.name
+            key = (":, " * d) + places.name
             return f"{x.name}[{key}]", f"{x.name}[{key}]"
-        return f"{x.name}.index_select({d}, {at.name})", f"np.take({x.name}, {at.name}, {d})"
-    at = b.places((*x.shape[:d], m, *x.shape[d + 1 :]), n)
-    return f"{x.name}.gather({d}, {at.name})", f"np.take_along_axis({x.name}, {at.name}, {d})"
+        return f"{x.name}.index_select({d}, {places.name})", f"np.take({x.name}, {places.name}, {d})"
+    places = b.places((*x.shape[:d], m, *x.shape[d + 1 :]), n)
+    return f"{x.name}.gather({d}, {places.name})", f"np.take_along_axis({x.name}, {places.name}, {d})"
 
 
 def scattering(b: Builder) -> Texts:
@@ -186,17 +186,17 @@ def scattering(b: Builder) -> Texts:
         return None
     d, m = b.whole(0, x.ndim - 1), b.one((1, 3, 8, 9, 40))
     if b.chance(0.4):
-        at = b.places((m,), x.shape[d])
+        places = b.places((m,), x.shape[d])
         src = b.input((*x.shape[:d], m, *x.shape[d + 1 :]), x.dtype)
-        call = f"({d}, {at.name}, {src.name})"
+        call = f"({d}, {places.name}, {src.name})"
         return f"{x.name}.index_add{call}", f"ref.index_add({x.name}, {call[1:]}"
     last = x.ndim - 1
     m = min(m, x.shape[last])
     # Each place at most once: for scatter, equal indices have no defined order.
-    at = b.places((*x.shape[:last], m), x.shape[last], "each")
+    places = b.places((*x.shape[:last], m), x.shape[last], "each")
     src = b.input((*x.shape[:last], m), x.dtype)
     name, join = b.one([("scatter", "assign"), ("scatter_add", "sum")])
-    call = f"{last}, {at.name}, {src.name}"
+    call = f"{last}, {places.name}, {src.name}"
     return f"{x.name}.{name}({call})", f"ref.scatter({x.name}, {call}, {join!r})"
 
 

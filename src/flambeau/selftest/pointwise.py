@@ -236,11 +236,11 @@ def expansion(b: Builder) -> Texts:
     x = b.pick(lambda v: v.ndim < 4)
     if x is None:
         return None
-    at, n = b.whole(0, x.ndim), b.whole(2, 5)
-    shape = (*x.shape[:at], n, *x.shape[at:])
+    position, n = b.whole(0, x.ndim), b.whole(2, 5)
+    shape = (*x.shape[:position], n, *x.shape[position:])
     return (
-        f"{x.name}.unsqueeze({at}).expand{shape}",
-        f"np.broadcast_to(np.expand_dims({x.name}, {at}), {shape})",
+        f"{x.name}.unsqueeze({position}).expand{shape}",
+        f"np.broadcast_to(np.expand_dims({x.name}, {position}), {shape})",
     )
 
 

@@ -105,14 +105,14 @@ class Builder:
         kind = draw.integers(4)
         if kind == 0:
             return self.small(most)
-        at = int(draw.choice([n for n in THRESHOLDS if n <= most] or [1]))
+        threshold = int(draw.choice([n for n in THRESHOLDS if n <= most] or [1]))
         if kind == 1:
-            at += int(draw.integers(-1, 2))
+            threshold += int(draw.integers(-1, 2))
         elif kind == 2:
-            at = at * int(draw.integers(1, 9)) + int(draw.choice((0, 0, 1, -1, 4)))
+            threshold = threshold * int(draw.integers(1, 9)) + int(draw.choice((0, 0, 1, -1, 4)))
         else:
-            at = int(draw.integers(1, min(most, 300) + 1))
-        return max(min(at, most), 1)
+            threshold = int(draw.integers(1, min(most, 300) + 1))
+        return max(min(threshold, most), 1)
 
     def length(self, most: int = 1 << 13) -> int:
         """A row's length: each power of two is as likely, and in a third of the draws a multiple of 4."""
@@ -161,9 +161,9 @@ class Builder:
         self.lines.append(Line(state.name, f"{state.name}.assign_({value.name})", value.name))
         if state.name not in self.states:
             self.states.append(state.name)
-        at = next(i for i, v in enumerate(self.values) if v.name == state.name)
+        index = next(i for i, v in enumerate(self.values) if v.name == state.name)
         fresh = _placeholder(state.shape, state.dtype, False)
-        self.values[at] = self._define(Value(state.name, fresh, settle_value(value.array, state.dtype)))
+        self.values[index] = self._define(Value(state.name, fresh, settle_value(value.array, state.dtype)))
 
     def _enter(self, v: Value) -> Value:
         self.values.append(v)

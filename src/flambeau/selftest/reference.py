@@ -105,9 +105,9 @@ def _positions(size: Sizes, kernel: Sizes, stride: Sizes, dilation: Sizes) -> li
     return [(n - d * (k - 1) - 1) // s + 1 for n, k, s, d in zip(size, kernel, stride, dilation, strict=True)]
 
 
-def _take(x: Array, at: Sizes, out: list[int], stride: Sizes, dilation: Sizes) -> Array:
+def _take(x: Array, tap: Sizes, out: list[int], stride: Sizes, dilation: Sizes) -> Array:
     """The elements at one position of every window."""
-    parts = zip(at, out, stride, dilation, strict=True)
+    parts = zip(tap, out, stride, dilation, strict=True)
     return x[(..., *(slice(i * d, i * d + (n - 1) * s + 1, s) for i, n, s, d in parts))]
 
 
@@ -128,10 +128,10 @@ def conv(
     x = x.reshape(x.shape[0], groups, -1, *x.shape[2:])  # [batch, groups, channels of a group, ...]
     filters = w.reshape(groups, -1, *w.shape[1:])
     y: Array = 0.0
-    for at in product(*map(range, kernel)):
+    for tap in product(*map(range, kernel)):
         # One tap at a time: [batch, group, channel, position] by [group, filter, channel].
-        part = _take(x, at, out, stride, dilation).reshape(*x.shape[:3], -1)
-        y = y + np.einsum("bgcp,gfc->bgfp", part, filters[(..., *at)], optimize=True)
+        part = _take(x, tap, out, stride, dilation).reshape(*x.shape[:3], -1)
+        y = y + np.einsum("bgcp,gfc->bgfp", part, filters[(..., *tap)], optimize=True)
     y = y.reshape(x.shape[0], w.shape[0], *out)
     return y if bias is None else y + bias.reshape(1, -1, *(1,) * n)
 
@@ -157,9 +157,9 @@ def conv_transpose(
     parts = x.reshape(x.shape[0], groups, -1, *x.shape[2:])
     filters = w.reshape(groups, -1, *w.shape[1:])
     letters = "xyz"[:n]
-    for at in product(*map(range, kernel)):
-        part = np.einsum(f"bgc{letters},gcf->bgf{letters}", parts, filters[(..., *at)], optimize=True)
-        place = zip(at, x.shape[2:], stride, dilation, strict=True)
+    for tap in product(*map(range, kernel)):
+        part = np.einsum(f"bgc{letters},gcf->bgf{letters}", parts, filters[(..., *tap)], optimize=True)
+        place = zip(tap, x.shape[2:], stride, dilation, strict=True)
         y[(..., *(slice(i * d, i * d + (m - 1) * s + 1, s) for i, m, s, d in place))] += part
     y = y.reshape(x.shape[0], -1, *full)
     y = y[(..., *(slice(p, m - p) for p, m in zip(padding, full, strict=True)))]
@@ -171,7 +171,7 @@ def _windows(x: Array, kernel: Any, stride: Any, padding: Any, value: float, n: 
     kernel, stride, padding = (_each(v, n) for v in (kernel, stride, padding))
     x, ones = _pad(x, padding, value), (1,) * n
     out = _positions(x.shape[x.ndim - n :], kernel, stride, ones)
-    return np.stack([_take(x, at, out, stride, ones) for at in product(*map(range, kernel))])
+    return np.stack([_take(x, tap, out, stride, ones) for tap in product(*map(range, kernel))])
 
 
 def max_pool(x: Array, kernel: Any, stride: Any, padding: Any = 0, n: int = 2) -> Array:
@@ -256,10 +256,10 @@ class Stream:
     def words(self, n: int) -> Array:
         """The next n words, of whole blocks of four."""
         blocks = -(-n // 4)
-        at = np.arange(self.place, self.place + blocks, dtype="u8")
+        counters = np.arange(self.place, self.place + blocks, dtype="u8")
         self.place += blocks
         zero = np.zeros(blocks, "u8")
-        a, b, c, d = at & MASK, at >> 32, zero, zero
+        a, b, c, d = counters & MASK, counters >> 32, zero, zero
         k0, k1 = self.key
         for _ in range(10):  # rounds
             p, q = a * np.uint64(0xD2511F53), c * np.uint64(0xCD9E8D57)
@@ -291,10 +291,10 @@ def grid_sample(x: Array, grid: Array, padding_mode: str, align_corners: bool) -
     sides: list[list[tuple[Array, Array, int]]] = []
     for g, n in ((grid[..., 1], h), (grid[..., 0], w)):
         # -1 and 1 are the centres of the outer pixels if corners are aligned, else the image's edges.
-        at = (g + 1) / 2 * (n - 1) if align_corners else ((g + 1) * n - 1) / 2
-        at = np.clip(at, 0, n - 1) if padding_mode == "border" else at
-        low = np.floor(at)
-        sides.append([(low, 1 - (at - low), n), (low + 1, at - low, n)])
+        coordinates = (g + 1) / 2 * (n - 1) if align_corners else ((g + 1) * n - 1) / 2
+        coordinates = np.clip(coordinates, 0, n - 1) if padding_mode == "border" else coordinates
+        low = np.floor(coordinates)
+        sides.append([(low, 1 - (coordinates - low), n), (low + 1, coordinates - low, n)])
     total = np.zeros((*x.shape[:2], *grid.shape[1:3]))
     for (y, by, _), (z, bz, _) in product(*sides):  # the four neighbours, with their weights
         inside = (y >= 0) & (y < h) & (z >= 0) & (z < w)

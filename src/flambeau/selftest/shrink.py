@@ -148,11 +148,11 @@ def fewer_elements(program: Program) -> Iterator[Program]:
         for m in dict.fromkeys((1, 2, n // 16, n // 2, n - n // 4, n - 8, n - 1)):
             if 0 < m < n:
                 yield resize(program, n, m)
-    for at, input in enumerate(program.inputs):
+    for index, input in enumerate(program.inputs):
         for d, n in enumerate(input.shape):
             for m in (1, n // 2, n - 1):
                 if 0 < m < n:
-                    yield cut(program, at, d, m)
+                    yield cut(program, index, d, m)
 
 
 def resize(program: Program, n: int, m: int) -> Program:
@@ -170,12 +170,12 @@ def resize(program: Program, n: int, m: int) -> Program:
     return replace(program, inputs=tuple(map(smaller_input, program.inputs)), lines=lines)
 
 
-def cut(program: Program, at: int, d: int, m: int) -> Program:
-    input = program.inputs[at]
+def cut(program: Program, index: int, d: int, m: int) -> Program:
+    input = program.inputs[index]
     shape = tuple(m if e == d else k for e, k in enumerate(input.shape))
     data = None if input.data is None else input.data[tuple(map(slice, shape))]
     inputs = list(program.inputs)
-    inputs[at] = input._replace(shape=shape, data=data)
+    inputs[index] = input._replace(shape=shape, data=data)
     return replace(program, inputs=tuple(inputs))
 
 
@@ -184,10 +184,10 @@ def plainer(program: Program) -> Iterator[Program]:
     if any(i.dtype.is_float and i.dtype is not dt.float32 for i in program.inputs):
         inputs = tuple(i._replace(dtype=dt.float32) if i.dtype.is_float else i for i in program.inputs)
         yield replace(program, inputs=inputs)
-    for at, i in enumerate(program.inputs):
+    for index, i in enumerate(program.inputs):
         for data in plain(i):
             inputs = list(program.inputs)
-            inputs[at] = i._replace(data=data)
+            inputs[index] = i._replace(data=data)
             yield replace(program, inputs=tuple(inputs))
 
 

@@ -57,10 +57,10 @@ class Text:
     def tokens(self, is_stopped: Callable[[], bool]) -> Generator[NewTokens]:
         """Yield the tokens as they come. is_stopped: asked while it waits; True ends it."""
         try:
-            while (found := self._next(is_stopped)) is not None:
-                if isinstance(found, Exception):
-                    raise found
-                yield found
+            while (item := self._next(is_stopped)) is not None:
+                if isinstance(item, Exception):
+                    raise item
+                yield item
         finally:
             self.cancel()
 
@@ -223,8 +223,8 @@ class Batcher:
                 slot.text.out.put(None)
                 slot.text = None
         with self.changed:
-            gone = [t for t in self.waiting if t.is_over]
-            for text in gone:
+            ended = [t for t in self.waiting if t.is_over]
+            for text in ended:
                 self.waiting.remove(text)
                 text.out.put(None)
 

@@ -46,13 +46,13 @@ def call_of(value: Any) -> Call | None:
 
 def _json_values(text: str) -> list[Any] | None:
     """Return the JSON values of a text, separated by ; or nothing; None if it has another text."""
-    decoder, values, at = json.JSONDecoder(), list[Any](), 0
-    while at < len(text):
-        if text[at] in " \t\r\n;":
-            at += 1
+    decoder, values, offset = json.JSONDecoder(), list[Any](), 0
+    while offset < len(text):
+        if text[offset] in " \t\r\n;":
+            offset += 1
             continue
         try:
-            value, at = decoder.raw_decode(text, at)
+            value, offset = decoder.raw_decode(text, offset)
         except (ValueError, RecursionError):
             return None
         values += value if is_list(value) else [value]
@@ -67,8 +67,8 @@ def _calls_of(values: list[Any] | None) -> list[Call]:
 
 def _hermes(text: str, names: Sequence[str]) -> list[Call]:
     calls: list[Call] = []
-    for found in HERMES_CALL.finditer(text):
-        one = _calls_of(_json_values(found[1]))
+    for match in HERMES_CALL.finditer(text):
+        one = _calls_of(_json_values(match[1]))
         if not one:
             return []
         calls += one
@@ -85,16 +85,16 @@ def _mistral(text: str, names: Sequence[str]) -> list[Call]:
     plain = text.removeprefix("[TOOL_CALLS]").strip()
     if plain.startswith(("[", "{")):
         return _calls_of(_json_values(plain))
-    decoder, calls, at = json.JSONDecoder(), list[Call](), 0
-    while at < len(text):
-        found = NAMED_CALL.match(text, at)
-        if found is None or not (found[1] in names or "[TOOL_CALLS]" in text):
+    decoder, calls, offset = json.JSONDecoder(), list[Call](), 0
+    while offset < len(text):
+        match = NAMED_CALL.match(text, offset)
+        if match is None or not (match[1] in names or "[TOOL_CALLS]" in text):
             return []
         try:
-            value, at = decoder.raw_decode(text, found.end())
+            value, offset = decoder.raw_decode(text, match.end())
         except (ValueError, RecursionError):
             return []
-        calls.append((found[1], json.dumps(value, ensure_ascii=False)))
+        calls.append((match[1], json.dumps(value, ensure_ascii=False)))
     return calls
 
 
@@ -125,10 +125,10 @@ class ToolText:
     def push(self, part: str) -> str:
         """Return the text that certainly is no call."""
         self.text += part
-        at = self._begin()
-        self.before = self.text if at is None else self.text[:at]
+        place = self._begin()
+        self.before = self.text if place is None else self.text[:place]
         end = len(self.before)
-        if at is None and (mark := self.form.begin):  # the end may be the beginning of a call
+        if place is None and (mark := self.form.begin):  # the end may be the beginning of a call
             end -= next((n for n in range(len(mark) - 1, 0, -1) if self.before.endswith(mark[:n])), 0)
         shown, self.shown = self.before[self.shown : end], max(self.shown, end)
         return shown
@@ -138,8 +138,8 @@ class ToolText:
         head = self.text.lstrip()
         if self.is_forced or (self.form.bare and self._may_be_bare(head)):
             return 0
-        at = self.text.find(self.form.begin) if self.form.begin else -1
-        return at if at >= 0 else None
+        place = self.text.find(self.form.begin) if self.form.begin else -1
+        return place if place >= 0 else None
 
     def _may_be_bare(self, head: str) -> bool:
         """Whether a reply may be nothing but calls."""
@@ -153,11 +153,11 @@ class ToolText:
     def calls(self) -> list[Event]:
         """Return the calls, as OpenAI's interface writes them; [] if one is not valid."""
         parse = _llama if self.is_forced else self.form.parse
-        found = parse(self.text[len(self.before) :], self.names)
+        parsed = parse(self.text[len(self.before) :], self.names)
         return [
             {"index": i, "id": self._number(), "type": "function",
              "function": {"name": name, "arguments": arguments}}
-            for i, (name, arguments) in enumerate(found)
+            for i, (name, arguments) in enumerate(parsed)
         ]  # fmt: skip
 
     def _number(self) -> str:
@@ -187,8 +187,8 @@ def forced_schema(form: ToolForm, tools: Sequence[Event]) -> Event:
     return {**whole, **shared}
 
 
-def _join(shared: dict[str, Any], word: str, given: dict[str, Any]) -> None:
+def _join(shared: dict[str, Any], word: str, arguments: dict[str, Any]) -> None:
     """Add definitions to those of other functions."""
-    for name, value in given.items():
+    for name, value in arguments.items():
         if shared.setdefault(word, {}).setdefault(name, value) != value:
             raise ValueError(f"{word}/{name} differs between functions: rename one")

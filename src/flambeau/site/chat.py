@@ -173,7 +173,7 @@ def memory_of(program: dict[str, Any]) -> dict[str, int]:
         [_bytes(entry["dtype"], entry["shape"]) for entry in program[part]] for part in ("weights", "state")
     )
     plans, low = program["plans"]["gpu"], program["batch"][0]
-    sizes = {n: plans["plans"][at] for n, at in enumerate(plans["plan_of"], low) if at is not None}
+    sizes = {n: plans["plans"][index] for n, index in enumerate(plans["plan_of"], low) if index is not None}
     working = sum(sum(_buffers(plan, n)) for n, plan in sizes.items())
     return {"weights": sum(weights), "cache": sum(state), "working": working, "largest": max(weights + state)}
 
@@ -196,7 +196,7 @@ def _buffers(plan: dict[str, Any], n: int) -> list[int]:
             if value in places or value[0] != "t":
                 continue
             size = value_of(plan["temporaries"][int(value[1:])], n)
-            fits = next((at for at in free if size <= sizes[at] <= 2 * size), None)
+            fits = next((buffer for buffer in free if size <= sizes[buffer] <= 2 * size), None)
             if fits is None:
                 sizes.append(size)
             else:

@@ -165,7 +165,7 @@ def fingerprint() -> str:
     facts: list[tuple[str, int, int]] = []
     for path in files:
         if path.suffix in READ and "__pycache__" not in path.parts:
-            facts.append((str(path), (found := path.stat()).st_size, found.st_mtime_ns))
+            facts.append((str(path), (status := path.stat()).st_size, status.st_mtime_ns))
     return digest(repr((__version__, facts)).encode())
 
 
@@ -194,9 +194,9 @@ def docs_files(entries: list[reference.PublicName], with_site: bool = False) -> 
     uses = uses_in(pages, entries)
     classes = {entry.name: addresses[entry.title] for entry in entries if entry.kind == "class"}
     for entry in entries:
-        here = addresses[entry.title]
+        path = addresses[entry.title]
         body = reference_page(entry, uses.get(entry.title, []), pages, classes)
-        files[here] = build_page(here, entry.title, body, "")
+        files[path] = build_page(path, entry.title, body, "")
     files["reference/index.html"] = build_page("reference/index.html", "Reference", index_page(entries), "")
     folder = docs_folder()
     extra_files = [p for kind in ("images", "inspect") for p in (folder / kind).rglob("*") if p.is_file()]
@@ -214,23 +214,23 @@ def docs_files(entries: list[reference.PublicName], with_site: bool = False) -> 
 
 
 def whole(
-    here: str,
+    path: str,
     title: str,
     body: str,
     contents: str,
     folder: Folder,
     runs: bool = False,
 ) -> bytes:
-    """Return a complete page. here: its path; contents: the list of its headings, or ""; runs: whether cells
+    """Return a complete page. path: its own; contents: the list of its headings, or ""; runs: whether cells
     get buttons."""
-    root = "../" * here.count("/")
+    root = "../" * path.count("/")
     template = Template((web_folder() / "docs" / "page.html").read_text("utf-8"))
     listed = f'</h1><nav class="contents" aria-label="On this page">{contents}</nav>' if contents else "</h1>"
     values = {
         "root": root, "home": f"{root}../" if folder.with_site else f"{root}index.html",
         "title": escape(title), "policy": escape(POLICY, quote=False),
         "body": body.replace("</h1>", listed, 1),
-        "version": escape(__version__), "nav": navigation(here, root, folder.pages),
+        "version": escape(__version__), "nav": navigation(path, root, folder.pages),
         "runs": RUNS.substitute(site=f"{root}../") if runs else "", "description": description(body),
     }  # fmt: skip
     return template.substitute(values).encode()
@@ -253,21 +253,21 @@ def groups(pages: dict[str, str]) -> dict[str, list[str]]:
     return {**grouped, **({MORE: more} if more else {}), SCRIPTS: scripts, INSIDE: inside}
 
 
-def navigation(here: str, root: str, pages: dict[str, str]) -> str:
+def navigation(path: str, root: str, pages: dict[str, str]) -> str:
     """Return the links to all pages, with the group of this page open."""
     parts: list[str] = []
     for group, names in groups(pages).items():
-        rows = "".join(nav_row(name, here, root, pages) for name in names)
-        is_open = " open" if any(f"{name}.html" == here for name in names) else ""
+        rows = "".join(nav_row(name, path, root, pages) for name in names)
+        is_open = " open" if any(f"{name}.html" == path for name in names) else ""
         parts.append(f"<details{is_open}><summary>{group}</summary><ul>{rows}</ul></details>")
-    current = ' aria-current="page"' if here.startswith("reference/") else ""
+    current = ' aria-current="page"' if path.startswith("reference/") else ""
     parts.append(f'<p><a href="{root}reference/index.html"{current}>Reference</a></p>')
     return "".join(parts)
 
 
-def nav_row(name: str, here: str, root: str, pages: dict[str, str]) -> str:
+def nav_row(name: str, path: str, root: str, pages: dict[str, str]) -> str:
     title = re.sub(r"[`*]", "", pages[name].partition("\n")[0].lstrip("# "))
-    current = ' aria-current="page"' if f"{name}.html" == here else ""
+    current = ' aria-current="page"' if f"{name}.html" == path else ""
     return f'<li><a href="{root}{name}.html"{current}>{escape(title)}</a></li>'
 
 
@@ -281,11 +281,11 @@ def linker(name: str, pages: dict[str, str]) -> markdown.Link:
         path, hash_, anchor = target.partition("#")
         place = markdown.resolve(path, own_page).removeprefix("../").removeprefix("docs/")
         if place.endswith(".md"):
-            found = place.removesuffix(".md")
-            if found == "reference":
+            page = place.removesuffix(".md")
+            if page == "reference":
                 place = "reference/index.html"
-            elif found in pages:
-                place = f"{found}.html"
+            elif page in pages:
+                place = f"{page}.html"
             else:
                 return None  # a file of the repository that the site does not have
         elif place.startswith(f"{EXAMPLES}/") and place.removesuffix(".py") in pages:
@@ -358,15 +358,15 @@ def paragraph_html(text: str) -> str:
             parts[-1] += " " + line.strip()
         else:
             parts.append(line.strip())
-    found = [ARGUMENT.fullmatch(part) for part in parts]
-    first = next((i for i, match in enumerate(found) if match), len(parts))
+    matches = [ARGUMENT.fullmatch(part) for part in parts]
+    first = next((i for i, match in enumerate(matches) if match), len(parts))
     is_list = all(
-        m or part.startswith("Raises ") for m, part in zip(found[first:], parts[first:], strict=True)
+        m or part.startswith("Raises ") for m, part in zip(matches[first:], parts[first:], strict=True)
     )
     if not is_list:
         return prose_html(" ".join(parts))
-    rows = "".join(f"<li><code>{escape(m[1])}</code>: {inline(m[2])}</li>" for m in found if m)
-    rest = " ".join(part for part, m in zip(parts[first:], found[first:], strict=True) if not m)
+    rows = "".join(f"<li><code>{escape(m[1])}</code>: {inline(m[2])}</li>" for m in matches if m)
+    rest = " ".join(part for part, m in zip(parts[first:], matches[first:], strict=True) if not m)
     return prose_html(" ".join(parts[:first])) + (f"<ul>{rows}</ul>" if rows else "") + prose_html(rest)
 
 

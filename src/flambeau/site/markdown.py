@@ -152,9 +152,9 @@ def contents(sections: Sequence[PageSection]) -> str:
     return f"<ul>{''.join(rows)}</ul>" if len(rows) > 2 else ""
 
 
-def resolve(target: str, here: str) -> str:
-    """Return a relative address as a path from the top. here: the path of the page that has it."""
-    return posixpath.normpath(posixpath.join(posixpath.dirname(here), target))
+def resolve(target: str, path: str) -> str:
+    """Return a relative address as a path from the top. path: that of the page that has it."""
+    return posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
 
 
 def code_blocks(text: str) -> Iterator[str]:

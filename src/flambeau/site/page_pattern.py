@@ -47,11 +47,11 @@ class _Writer:
 
     def _escape(self) -> str:
         """Rewrite the escape at this place; a class of characters without its brackets."""
-        found = ESCAPE.match(self.pattern, self.at)
-        if found is None:
+        match = ESCAPE.match(self.pattern, self.at)
+        if match is None:
             raise self.refuse("a backslash at the end")
-        self.at = found.end()
-        kind, hat, name, short, letter, digits, other = found.groups()
+        self.at = match.end()
+        kind, hat, name, short, letter, digits, other = match.groups()
         if digits:
             return f"\\u{{{int(digits, 16):x}}}"
         if kind or short:

@@ -93,11 +93,11 @@ def parts() -> Path:
     return web_folder() / PARTS
 
 
-def links(root: str, here: str, with_docs: bool = False) -> str:
-    """Build the links from a page in the folder `here` to all pages."""
+def links(root: str, path: str, with_docs: bool = False) -> str:
+    """Build the links from a page in the folder `path` to all pages."""
     anchors: list[str] = []
     for folder, name in (NAMES | ({DOCS: "Docs"} if with_docs else {})).items():
-        mark = ' aria-current="page"' if folder == here else ""
+        mark = ' aria-current="page"' if folder == path else ""
         icon = f'<img src="{root}flame.svg" alt="" width="24" height="24">' if not folder else ""
         text = name if folder else f"<span>{name}</span>"  # which phones show as the icon alone
         anchors.append(f'<a href="{f"{root}{folder}/" if folder else root or "./"}"{mark}>{icon}{text}</a>')

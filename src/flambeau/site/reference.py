@@ -84,8 +84,8 @@ def entry_of(module: str, name: str, value: Any) -> PublicName:
 def methods_of(owner: type) -> Iterator[PublicName]:
     """Yield the public methods and properties that a class itself defines; of a Tensor also its bases'."""
     owners = [k for k in owner.__mro__ if k.__module__.startswith("flambeau")] if owner is Tensor else [owner]
-    found = {n: v for k in reversed(owners) for n, v in vars(k).items() if n[0] != "_"}
-    for name, value in sorted(found.items()):
+    members = {n: v for k in reversed(owners) for n, v in vars(k).items() if n[0] != "_"}
+    for name, value in sorted(members.items()):
         function = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
         if callable(function) and doc_of(function) and not isinstance(function, type):
             text = "" if isinstance(value, property) else signature_of(function)

@@ -81,7 +81,7 @@ class TabWorkers:
 
     @property
     def link(self) -> str:
-        """The address that a browser opens to join. Whoever has it takes part: it contains the token."""
+        """The address that a browser opens to join. It contains the token, so anyone who has it can join."""
         # A page has WebGPU only over https or from localhost.
         host = "localhost" if self._host in LOOPBACK else self._host
         return f"{self._scheme}://{host}:{self._server.port}{PAGE}#{self.token}"

@@ -47,11 +47,11 @@ def _runs() -> tuple[tuple[str, int, int], ...]:
         for c in range(first, last + 1):
             names[c] = name if names[c] == "Cn" else names[c]
     runs: list[tuple[str, int, int]] = []
-    at = 0
+    offset = 0
     for name, group in groupby(names):
         count = len([*group])
-        runs.append((name, at, at + count - 1))
-        at += count
+        runs.append((name, offset, offset + count - 1))
+        offset += count
     return tuple(runs)
 
 
@@ -114,31 +114,31 @@ def translate(pattern: str) -> str:
     if len(pattern) > LONGEST:
         raise ValueError(f"a pattern of {len(pattern):,} characters: at most {LONGEST:,} are possible")
     parts: list[str] = []
-    at, is_inside = 0, False
-    while at < len(pattern):
-        c = pattern[at]
-        if c == "\\" and (found := ESCAPE.match(pattern, at)):
-            parts.append(_escape(found, is_inside))
-            at = found.end()
+    offset, is_inside = 0, False
+    while offset < len(pattern):
+        c = pattern[offset]
+        if c == "\\" and (escape := ESCAPE.match(pattern, offset)):
+            parts.append(_escape(escape, is_inside))
+            offset = escape.end()
             continue
-        if is_inside and c == "&" and pattern[at + 1 : at + 2] == "&":
+        if is_inside and c == "&" and pattern[offset + 1 : offset + 2] == "&":
             raise ValueError(f"pattern {pattern[:60]!r}: intersections of classes (&&) are not supported")
         if c == "[" and not is_inside:
             is_inside = True
             # "[^" and a "]" that comes first belong to the opening
-            head = re.match(r"\[\^?\]?", pattern[at:])
+            head = re.match(r"\[\^?\]?", pattern[offset:])
             parts.append(head[0].replace("]", r"\]") if head else c)
-            at += len(head[0]) if head else 1
+            offset += len(head[0]) if head else 1
             continue
         is_inside = is_inside and c != "]"
         parts.append(r"\[" if is_inside and c == "[" else c)
-        at += 1
+        offset += 1
     return "".join(parts)
 
 
-def _escape(found: re.Match[str], is_inside: bool) -> str:
+def _escape(escape: re.Match[str], is_inside: bool) -> str:
     """Rewrite one escape."""
-    kind, hat, name, short, letter, digits, other = found.groups()
+    kind, hat, name, short, letter, digits, other = escape.groups()
     if digits:
         return f"\\U{int(digits, 16):08x}"
     if kind or short:
@@ -148,7 +148,7 @@ def _escape(found: re.Match[str], is_inside: bool) -> str:
     elif other == "h":  # a hexadecimal digit
         text = "0-9A-Fa-f"
     else:
-        return found[0]
+        return escape[0]
     return text if is_inside else f"[{text}]"
 
 

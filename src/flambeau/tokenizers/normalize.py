@@ -140,9 +140,9 @@ class CharacterMap:
     def of(self, grapheme: str) -> str:
         """Return the text that replaces a character, or the character."""
         if grapheme not in self.known:
-            at = self.prefix(grapheme.encode())
-            end = -1 if at is None else self.texts.find(b"\0", at)
-            self.known[grapheme] = grapheme if end < 0 else str(self.texts[at:end], "utf-8", "replace")
+            node = self.prefix(grapheme.encode())
+            end = -1 if node is None else self.texts.find(b"\0", node)
+            self.known[grapheme] = grapheme if end < 0 else str(self.texts[node:end], "utf-8", "replace")
         return self.known[grapheme]
 
     def __call__(self, text: str) -> str:

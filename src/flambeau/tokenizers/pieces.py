@@ -76,21 +76,21 @@ class Pairs:
         after = [*range(1, count + 1)]  # of each place, the next one that is still there
         before = [*range(-1, count - 1)]
         queue: list[tuple[float, int, int, int, int]] = []  # rank, place, and the tokens: left, right, joined
-        for at in range(count - 1):
-            if (pair := self.rank(tokens[at], tokens[at + 1])) is not None:
-                queue.append((pair[0], at, tokens[at], tokens[at + 1], pair[1]))
+        for left_piece in range(count - 1):
+            if (pair := self.rank(tokens[left_piece], tokens[left_piece + 1])) is not None:
+                queue.append((pair[0], left_piece, tokens[left_piece], tokens[left_piece + 1], pair[1]))
         heapify(queue)
         while queue:
-            _, at, left, right, joined = heappop(queue)
-            other = after[at]
+            _, left_piece, left, right, joined = heappop(queue)
+            other = after[left_piece]
             # a pair of which one was joined since is out of date
-            if tokens[at] != left or other >= count or tokens[other] != right:
+            if tokens[left_piece] != left or other >= count or tokens[other] != right:
                 continue
-            tokens[at], tokens[other] = joined, -1
-            after[at] = after[other]
-            if after[at] < count:
-                before[after[at]] = at
-            for first in (before[at], at):
+            tokens[left_piece], tokens[other] = joined, -1
+            after[left_piece] = after[other]
+            if after[left_piece] < count:
+                before[after[left_piece]] = left_piece
+            for first in (before[left_piece], left_piece):
                 second = after[first] if first >= 0 else count
                 if second < count and (pair := self.rank(tokens[first], tokens[second])) is not None:
                     heappush(queue, (pair[0], first, tokens[first], tokens[second], pair[1]))
@@ -140,30 +140,32 @@ class Unigram:
         count = len(word)
         # the best way to each place: score, where its last token begins, and that token; -1 for unknown
         best: list[tuple[float, int, int]] = [(0.0, 0, -1)] + [(-inf, -1, -1)] * count
-        for at in range(count):
-            here, has_single = best[at][0], False
-            for end, token in self._tokens_from(word, at):
-                has_single = has_single or end == at + 1
-                score = here + self.scores[token]
+        for offset in range(count):
+            score_so_far, has_single = best[offset][0], False
+            for end, token in self._tokens_from(word, offset):
+                has_single = has_single or end == offset + 1
+                score = score_so_far + self.scores[token]
                 if best[end][1] < 0 or score > best[end][0]:
-                    best[end] = score, at, token
-            if not has_single and (best[at + 1][1] < 0 or here + self.penalty > best[at + 1][0]):
-                best[at + 1] = here + self.penalty, at, -1
+                    best[end] = score, offset, token
+            if not has_single and (
+                best[offset + 1][1] < 0 or score_so_far + self.penalty > best[offset + 1][0]
+            ):
+                best[offset + 1] = score_so_far + self.penalty, offset, -1
         parts: list[tuple[int, int, int]] = []
         end = count
         while end > 0:
-            _, at, token = best[end]
+            _, offset, token = best[end]
             if token < 0 and parts and parts[-1][2] < 0:  # unknown neighbours are one
-                parts[-1] = at, parts[-1][1], -1
+                parts[-1] = offset, parts[-1][1], -1
             else:
-                parts.append((at, end, token))
-            end = at
-        return [t for at, end, token in reversed(parts) for t in self._tokens(word[at:end], token)]
+                parts.append((offset, end, token))
+            end = offset
+        return [t for offset, end, token in reversed(parts) for t in self._tokens(word[offset:end], token)]
 
-    def _tokens_from(self, word: str, at: int) -> Iterator[tuple[int, int]]:
+    def _tokens_from(self, word: str, offset: int) -> Iterator[tuple[int, int]]:
         """Yield (end, token) for each token that the word has at a place."""
-        for end in range(at + 1, min(len(word), at + self.longest) + 1):
-            text = word[at:end]
+        for end in range(offset + 1, min(len(word), offset + self.longest) + 1):
+            text = word[offset:end]
             if text not in self.begins:
                 return
             if (token := self.vocab.get(text)) is not None:
@@ -194,15 +196,15 @@ class WordPieces:
         if len(word) > self.longest:
             return unknown
         tokens: list[int] = []
-        at = 0
-        while at < len(word):
-            prefix = self.prefix if at else ""
-            end_positions = range(len(word), at, -1)
-            end = next((e for e in end_positions if prefix + word[at:e] in self.vocab), None)
+        offset = 0
+        while offset < len(word):
+            prefix = self.prefix if offset else ""
+            end_positions = range(len(word), offset, -1)
+            end = next((e for e in end_positions if prefix + word[offset:e] in self.vocab), None)
             if end is None:
                 return unknown
-            tokens.append(self.vocab[prefix + word[at:end]])
-            at = end
+            tokens.append(self.vocab[prefix + word[offset:end]])
+            offset = end
         return tokens
 
 

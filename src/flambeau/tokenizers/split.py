@@ -36,16 +36,16 @@ BYTE_OF = {c: b for b, c in enumerate(BYTES)}
 
 def matches(pattern: re.Pattern[str], text: str) -> Iterator[tuple[str, bool]]:
     """Yield (part, whether the pattern matches it) for all of a text, in order."""
-    at = 0
-    for found in pattern.finditer(text):
-        start, end = found.span()
-        if at < start:
-            yield text[at:start], False
+    offset = 0
+    for match in pattern.finditer(text):
+        start, end = match.span()
+        if offset < start:
+            yield text[offset:start], False
         if start < end:
             yield text[start:end], True
-        at = max(at, end)
-    if at < len(text):
-        yield text[at:], False
+        offset = max(offset, end)
+    if offset < len(text):
+        yield text[offset:], False
 
 
 def _join(parts: list[tuple[str, bool]], behavior: str) -> list[str]:

@@ -205,10 +205,10 @@ class TextStream:
     def _take(self, text: str) -> str:
         new = text[len(self.shown) :]
         # A space between words depends on the last token. Of bytes, the last character's are kept.
-        at = max(len(self.ids) - 1, 0)
-        while at > 0 and INNER.fullmatch(self.tokenizer.texts[self.ids[at]]):
-            at -= 1
-        self.ids = self.ids[at:]
+        last = max(len(self.ids) - 1, 0)
+        while last > 0 and INNER.fullmatch(self.tokenizer.texts[self.ids[last]]):
+            last -= 1
+        self.ids = self.ids[last:]
         self.shown = self._text(self.ids)
         return new
 

@@ -28,8 +28,8 @@ def _command(**arguments: Any) -> list[str]:
     if "-c" in command:  # else the program is frozen
         # At the end of sys.path, for the import alone: the child gets its parent's paths later.
         before = f"import sys; sys.path.append({SOURCES!r}); import {FIRST}; sys.path.pop(); "
-        at = command.index("-c") + 1
-        command[at] = before + command[at]
+        place = command.index("-c") + 1
+        command[place] = before + command[place]
     return command
 
 

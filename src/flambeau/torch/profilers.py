@@ -190,12 +190,12 @@ def schedule(
     """
 
     def action_of(step: int) -> ProfilerAction:
-        length, at = wait + warmup + active, step - skip_first
-        if at < 0 or (repeat and at // length >= repeat) or at % length < wait:
+        length, place = wait + warmup + active, step - skip_first
+        if place < 0 or (repeat and place // length >= repeat) or place % length < wait:
             return ProfilerAction.NONE
-        if at % length < wait + warmup:
+        if place % length < wait + warmup:
             return ProfilerAction.WARMUP
-        is_last = at % length == length - 1
+        is_last = place % length == length - 1
         return ProfilerAction.RECORD_AND_SAVE if is_last else ProfilerAction.RECORD
 
     return action_of

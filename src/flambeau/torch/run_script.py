@@ -57,10 +57,14 @@ def _run(execute: Callable[[], Any]) -> None:
 
 def _from_script(traceback: TracebackType | None) -> TracebackType | None:
     """The traceback from the first frame that is not of this file or of runpy."""
-    at = traceback
-    while at is not None and at.tb_frame.f_code.co_filename in (__file__, runpy.__file__, "<frozen runpy>"):
-        at = at.tb_next
-    return at or traceback
+    entry = traceback
+    while entry is not None and entry.tb_frame.f_code.co_filename in (
+        __file__,
+        runpy.__file__,
+        "<frozen runpy>",
+    ):
+        entry = entry.tb_next
+    return entry or traceback
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -207,8 +207,8 @@ class Trials:
         begin = perf_counter()
         # Several runs in one submit, so that submitting does not dominate the time of short kernels.
         if len(candidate.parts) == 1:
-            for at in range(0, times, MOST):
-                self.device.submit(*candidate.parts * min(MOST, times - at))
+            for start in range(0, times, MOST):
+                self.device.submit(*candidate.parts * min(MOST, times - start))
                 self.device.keep_pace()
         else:
             for part in candidate.parts * times:

@@ -110,9 +110,9 @@ def band(n: int, out: int, interpolation: str, antialias: bool) -> tuple[Any, An
         return inputs, np.ones_like(inputs, "float32")
     # A triangle of width 2: with antialiasing it widens to cover the inputs of one output.
     reach = max(scale, 1.0) if antialias else 1.0
-    at = ((np.arange(out) + 0.5) * scale - 0.5)[:, None]
-    places = np.ceil(at - reach).astype(int) + np.arange(int(2 * reach) + 1)
-    values = np.maximum(1 - np.abs(places - at) / reach, 0.0)
+    centres = ((np.arange(out) + 0.5) * scale - 0.5)[:, None]
+    places = np.ceil(centres - reach).astype(int) + np.arange(int(2 * reach) + 1)
+    values = np.maximum(1 - np.abs(places - centres) / reach, 0.0)
     inputs = places.clip(0, n - 1)
     # Places outside are left out with antialiasing; without, they repeat the edge.
     if antialias:

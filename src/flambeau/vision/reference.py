@@ -13,8 +13,8 @@ def augment(xp: Any, x: Any, table: Any, structure: Pass, sizes: Any) -> Any:
     py = xp.astype(xp.arange(height, dtype="int64"), "float32").reshape(1, -1, 1)
     row = [table[:, k].reshape(-1, 1, 1) for k in range(table.shape[1])]
     x = xp.astype(x, "float32")
-    at, lost = _places(xp, px, py, row, structure, sizes)
-    v = _read(xp, x, at, lost, structure)
+    places, lost = _places(xp, px, py, row, structure, sizes)
+    v = _read(xp, x, places, lost, structure)
     for tone in structure.tones:
         v = TONES[tone.kind](xp, v, _values(row, tone.numbers), tone.constants, (px, py))
     return xp.astype(xp.stack(v[: structure.out_channels], axis=1), "float32")
@@ -69,9 +69,9 @@ RULES: dict[str, Callable[[Any, Any, int], Any]] = {
 }
 
 
-def _read(xp: Any, x: Any, at: Any, lost: Any, structure: Pass) -> list[Any]:
+def _read(xp: Any, x: Any, places: Any, lost: Any, structure: Pass) -> list[Any]:
     """Sample the images at positions, `fill` outside: a list of channels [n, h, w]."""
-    px, py = at
+    px, py = places
     if structure.bilinear:
         x0, y0 = xp.floor(px), xp.floor(py)
         fx, fy = px - x0, py - y0
@@ -137,9 +137,9 @@ def _normalize(xp: Any, v: list[Any], row: list[Any], numbers: tuple[float, ...]
     return [(c - numbers[k]) / numbers[len(v) + k] for k, c in enumerate(v)]
 
 
-def _erase(xp: Any, v: list[Any], row: list[Any], numbers: tuple[float, ...], at: Any) -> list[Any]:
+def _erase(xp: Any, v: list[Any], row: list[Any], numbers: tuple[float, ...], places: Any) -> list[Any]:
     top, left, bottom, right = row
-    px, py = at
+    px, py = places
     inside = (px >= left) & (px < right) & (py >= top) & (py < bottom)
     return [xp.where(inside, c * 0 + value, c) for c, value in zip(v, numbers, strict=True)]
 

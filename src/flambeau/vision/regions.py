@@ -152,13 +152,13 @@ def pool_regions(
     rows, inside_y, _ = _window(corners[:, 0], sizes[:, 0], pooled_height, height)
     columns, inside_x, _ = _window(corners[:, 1], sizes[:, 1], pooled_width, width)
     inside = inside_y[:, :, None, :, None] & inside_x[:, None, :, None, :]  # (K, bins, bins, window)
-    at = rows[:, :, None, :, None] * width + columns[:, None, :, None, :]
-    at, inside = at.flatten(3), inside.flatten(3)
+    pixels = rows[:, :, None, :, None] * width + columns[:, None, :, None, :]
+    pixels, inside = pixels.flatten(3), inside.flatten(3)
     values = input.permute(0, 2, 3, 1).flatten(0, 2)
-    places = (images * (height * width)).reshape(-1, 1, 1, 1) + at
+    places = (images * (height * width)).reshape(-1, 1, 1, 1) + pixels
     seen = where(inside[..., None], values.detach()[places], -float("inf"))
     best = seen.argmax(3, keepdim=True)  # (K, bins, bins, 1, C), the first of equal ones
-    argmax = at[..., None].expand(seen.shape).gather(3, best).squeeze(3)
+    argmax = pixels[..., None].expand(seen.shape).gather(3, best).squeeze(3)
     is_empty = ~inside.any(3)[..., None]
     full = (images * (height * width)).reshape(-1, 1, 1, 1) + argmax
     channel = arange(input.shape[1], device=input.device)

@@ -46,61 +46,61 @@ class Token(NamedTuple):
     end: int
 
 
-def line_of(text: str, at: int) -> int:
+def line_of(text: str, offset: int) -> int:
     """The line of text[at], counted from 1."""
-    return text.count("\n", 0, at) + 1
+    return text.count("\n", 0, offset) + 1
 
 
 def line_of_name(text: str, name: str) -> int:
     """The first line outside comments that uses a name; 0 without one."""
     uses = (token.start for token in tokens_of(text) if token.kind == "word" and token.text == name)
-    return next((line_of(text, at) for at in uses), 0)
+    return next((line_of(text, offset) for offset in uses), 0)
 
 
-def tokens_of(text: str, at: int = 0, end: int | None = None, with_bodies: bool = True) -> list[Token]:
+def tokens_of(text: str, offset: int = 0, end: int | None = None, with_bodies: bool = True) -> list[Token]:
     """The tokens of text[at:end]; without bodies, a function's body is one token "{".
 
     WgslFault for a character that begins no token.
     """
     tokens: list[Token] = []
     end, is_header = len(text) if end is None else end, False
-    while at < end:
-        if text.startswith("/*", at):
-            at = _after_comment(text, at)
+    while offset < end:
+        if text.startswith("/*", offset):
+            offset = _after_comment(text, offset)
             continue
-        m = TOKEN.match(text, at, end)
+        m = TOKEN.match(text, offset, end)
         if m is None:
-            raise WgslFault(line_of(text, at), f"{text[at]!r} is not a token of WGSL")
-        at = m.end()
+            raise WgslFault(line_of(text, offset), f"{text[offset]!r} is not a token of WGSL")
+        offset = m.end()
         if m.lastgroup == "blank":
             continue
         # The "{" token spans the body, which is parsed when it is first read.
         if is_header and m[0] == "{":
-            is_header, at = False, _after_block(text, m.start())
+            is_header, offset = False, _after_block(text, m.start())
         is_header = is_header or (not with_bodies and m[0] == "fn")
-        tokens.append(Token(str(m.lastgroup), m[0], m.start(), at))
+        tokens.append(Token(str(m.lastgroup), m[0], m.start(), offset))
     tokens.append(Token("end", "", end, end))  # so that `now` is always defined
     return tokens
 
 
-def _after_comment(text: str, at: int) -> int:
+def _after_comment(text: str, offset: int) -> int:
     """The end of the comment that begins at `at`; comments nest."""
     depth = 0
-    for m in COMMENT.finditer(text, at):
+    for m in COMMENT.finditer(text, offset):
         depth += 1 if m[0] == "/*" else -1
         if not depth:
             return m.end()
-    raise WgslFault(line_of(text, at), "a comment is not closed")
+    raise WgslFault(line_of(text, offset), "a comment is not closed")
 
 
-def _after_block(text: str, at: int) -> int:
+def _after_block(text: str, offset: int) -> int:
     """The end of the block that begins at `at`."""
     depth = 0
-    while m := BRACES.search(text, at):
-        at = _after_comment(text, m.start()) if m[0] == "/*" else m.end()
+    while m := BRACES.search(text, offset):
+        offset = _after_comment(text, m.start()) if m[0] == "/*" else m.end()
         depth += {"{": 1, "}": -1}.get(m[0], 0)
         if not depth:
-            return at
+            return offset
     raise WgslFault(line_of(text, len(text)), "a block is not closed")
 
 
@@ -228,7 +228,7 @@ class _Parser:
 
     def function(self, module: s.WgslModule, start: int, attributes: Attributes) -> None:
         # `start` is where the attributes begin, `here` the word `fn`.
-        here = self.take().start
+        begin = self.take().start
         name, parameters = self.word(), list[s.WgslParameter]()
         self.take("(")
         while not self.maybe(")"):
@@ -252,7 +252,7 @@ class _Parser:
         is_entry = "compute" in attributes
         module.functions.append(
             s.Routine(
-                here, body.end, name, parameters, result, is_entry, start, body.start, workgroup, read_body
+                begin, body.end, name, parameters, result, is_entry, start, body.start, workgroup, read_body
             )
         )
 
@@ -413,12 +413,12 @@ class _Parser:
 
     def next_operator(self) -> str:
         """The next sign; one that begins with > is several tokens."""
-        text, at = self.now.text, self.at
-        while text[:1] == ">" and self.tokens[at + 1].start == self.tokens[at].end:
-            if self.tokens[at + 1].text not in (">", "=", "=="):
+        text, index = self.now.text, self.at
+        while text[:1] == ">" and self.tokens[index + 1].start == self.tokens[index].end:
+            if self.tokens[index + 1].text not in (">", "=", "=="):
                 break
-            at += 1
-            text += self.tokens[at].text
+            index += 1
+            text += self.tokens[index].text
         return text
 
     def unary(self) -> s.Piece:
@@ -433,9 +433,9 @@ class _Parser:
         x = self.primary()
         while True:
             if self.maybe("["):
-                at = self.expression()
+                index = self.expression()
                 self.take("]")
-                x = s.Indexed(x.start, self.last_end, x, at)
+                x = s.Indexed(x.start, self.last_end, x, index)
             elif self.maybe("."):
                 name = self.word()
                 x = s.Selected(x.start, self.last_end, x, name)

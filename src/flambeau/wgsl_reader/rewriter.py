@@ -27,12 +27,12 @@ class Rewriter:
 
     def splice(self, part: s.Piece, inside: list[tuple[s.Piece, str]]) -> str:
         """A piece's text with some of its parts replaced by these texts."""
-        out, at = list[str](), part.start
+        out, offset = list[str](), part.start
         # Pieces of one part never overlap, so copying from one end to the next start is enough.
         for p, text in sorted(inside, key=lambda pair: pair[0].start):
-            out += [self.text[at : p.start], text]
-            at = p.end
-        return "".join([*out, self.text[at : part.end]])
+            out += [self.text[offset : p.start], text]
+            offset = p.end
+        return "".join([*out, self.text[offset : part.end]])
 
     def raw(self, part: s.Piece) -> str:
         """A piece's original text."""

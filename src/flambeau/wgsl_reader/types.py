@@ -35,13 +35,13 @@ COMPARES = {"==", "!=", "<", ">", "<=", ">="}
 def arguments_of(type: str) -> tuple[str, ...]:
     """The arguments of a type: `array<vec4<f32>,8>` has `vec4<f32>` and `8`."""
     inner = type[type.find("<") + 1 : -1] if "<" in type else ""
-    arguments, depth, at = list[str](), 0, 0
+    arguments, depth, start = list[str](), 0, 0
     for i, c in enumerate(inner):
         depth += {"<": 1, ">": -1}.get(c, 0)
         if c == "," and not depth:
-            arguments.append(inner[at:i])
-            at = i + 1
-    return (*arguments, inner[at:]) if inner[at:] else tuple(arguments)
+            arguments.append(inner[start:i])
+            start = i + 1
+    return (*arguments, inner[start:]) if inner[start:] else tuple(arguments)
 
 
 def element_of(type: str) -> str:

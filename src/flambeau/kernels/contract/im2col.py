@@ -32,17 +32,19 @@ class Windowed(NamedTuple):
 def windows_of(plan: PlanContext, o: Operand) -> Windowed | None:
     """The windows of a buffer that an operand reads; None if it reads none, or is computed."""
     base, chain = plan.base_of(o.node)
-    at = next((i for i, move in enumerate(chain) if move.name == "_windows"), None)  # the innermost windows
-    if at is None or not o.is_stored or o.is_coded or not plan.has_buffer(base):
+    index = next(
+        (i for i, move in enumerate(chain) if move.name == "_windows"), None
+    )  # the innermost windows
+    if index is None or not o.is_stored or o.is_coded or not plan.has_buffer(base):
         return None
-    (spec,) = chain[at].args
-    view = view_through(base.shape, chain[:at])
+    (spec,) = chain[index].args
+    view = view_through(base.shape, chain[:index])
     lead = (0,) * (len(view.shape) - len(spec))
     padded = view.pad((*lead, *(w.before for w in spec)), (*lead, *(w.after for w in spec)))
     unpadded = tuple(
         Window(w.kernel, w.stride, w.dilation) for w in spec
     )  # without padding, which the copy has
-    return Windowed(base, padded, (Move("_windows", (unpadded,), None), *chain[at + 1 :]))
+    return Windowed(base, padded, (Move("_windows", (unpadded,), None), *chain[index + 1 :]))
 
 
 def lay_out_windows(product: Product) -> tuple[Product, list[Kernel]]:

@@ -106,8 +106,8 @@ def _turns(sizes: list[int]) -> int:
 
 
 def _in_parts(product: Product, dim: int, parts: int) -> Product:
-    """With a summed dim as two, padded where it must be: which part, the last dim of the result, and where in
-    it."""
+    """Split a summed dim into two: the part, which is the last dim of the result, and the place in the part.
+    The last part is padded if the dim is not a multiple."""
     domain, rank = product.domain, product.rank
     each = -(-domain.shape[dim] // parts)
     summed = [each if d == dim else n for d, n in enumerate(domain.shape)][rank:]

@@ -246,11 +246,11 @@ def global_unstructured(
     joined = cat([m.reshape(-1) for m in masks])
     # One ranking over all parameters' elements.
     mask = pruning_method(**kw).compute_mask(cat([v.reshape(-1) for v in values]), joined)
-    at = 0
+    offset = 0
     for (module, name), v in zip(pairs, values, strict=True):
         # each gets its part of the common mask
-        custom_from_mask(module, name, mask[at : at + v.numel()].reshape(v.shape))
-        at += v.numel()
+        custom_from_mask(module, name, mask[offset : offset + v.numel()].reshape(v.shape))
+        offset += v.numel()
 
 
 def custom_from_mask(module: Module, name: str, mask: Tensor) -> Module:

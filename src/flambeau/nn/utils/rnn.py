@@ -79,8 +79,8 @@ def pack_steps(x: Tensor, batch_sizes: Sequence[int], order: Sequence[int] | Non
     """The elements without padding, step by step. [t, b, ...] -> [sum, ...]"""
     rows, batch = list(range(x.shape[1])) if order is None else order, x.shape[1]
     # row-major positions in [t, b]
-    at = [t * batch + rows[i] for t, n in enumerate(batch_sizes) for i in range(n)]
-    return x.flatten(0, 1).index_select(0, tensor(at, device=x.device))
+    rows_of_steps = [t * batch + rows[i] for t, n in enumerate(batch_sizes) for i in range(n)]
+    return x.flatten(0, 1).index_select(0, tensor(rows_of_steps, device=x.device))
 
 
 def pad_steps(
@@ -92,8 +92,10 @@ def pad_steps(
     places = list(range(batch)) if order is None else order
     starts = [sum(batch_sizes[:t]) for t in range(len(batch_sizes))]
     # -1 where a sequence has ended
-    at = [[a + i if i < n else -1 for i in places] for a, n in zip(starts, batch_sizes, strict=True)]
-    index = tensor(at, device=data.device)
+    rows_of_steps = [
+        [a + i if i < n else -1 for i in places] for a, n in zip(starts, batch_sizes, strict=True)
+    ]
+    index = tensor(rows_of_steps, device=data.device)
     # padding has an index too, and its row is replaced
     rows = data.index_select(0, index.flatten().clamp(min=0)).reshape(*index.shape, *data.shape[1:])
     if all(n == batch for n in batch_sizes):  # equal lengths: no padding to fill

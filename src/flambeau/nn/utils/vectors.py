@@ -27,7 +27,7 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     if vec.numel() != size:
         rule = f"the parameters have {size} elements: pass a vector of that size"
         raise ValueError(f"vector_to_parameters([{vec.numel()}]): {rule}")
-    at = 0
+    offset = 0
     for p in targets:
-        p.assign_(vec[at : at + p.numel()].reshape(p.shape))
-        at += p.numel()
+        p.assign_(vec[offset : offset + p.numel()].reshape(p.shape))
+        offset += p.numel()

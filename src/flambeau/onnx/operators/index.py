@@ -17,9 +17,9 @@ def from_start(index: Tensor, n: int) -> Tensor:
 @operator("Gather", places=True)
 def gather(x: Tensor, index: Tensor, *, axis: int = 0, node: Any = None) -> Tensor:
     axis %= x.ndim
-    at = None if node is None else node.number(index)
-    if at is not None and -x.shape[axis] <= at < x.shape[axis]:  # a view
-        slice_ = x.narrow(axis, at % x.shape[axis], 1)
+    number = None if node is None else node.number(index)
+    if number is not None and -x.shape[axis] <= number < x.shape[axis]:  # a view
+        slice_ = x.narrow(axis, number % x.shape[axis], 1)
         return slice_.reshape(*x.shape[:axis], *index.shape, *x.shape[axis + 1 :])
     flat = from_start(index, x.shape[axis]).reshape(-1)
     slice_ = x.index_select(axis, flat)

@@ -188,8 +188,8 @@ def _probabilities(scores: Any, a: SvmAttributes) -> Any:
     chance = 1 / (1 + np.exp(scores * np.array(a.prob_a) + np.array(a.prob_b)))
     chance = np.clip(chance, 1e-7, 1 - 1e-7)
     pairs = np.zeros((len(scores), k, k))
-    for at, (i, j) in enumerate(_pairs(k)):
-        pairs[:, i, j], pairs[:, j, i] = chance[:, at], 1 - chance[:, at]
+    for pair, (i, j) in enumerate(_pairs(k)):
+        pairs[:, i, j], pairs[:, j, i] = chance[:, pair], 1 - chance[:, pair]
     return np.stack([_couple(r) for r in pairs]) if len(pairs) else np.zeros((0, k))
 
 
@@ -198,10 +198,10 @@ def _votes(scores: Any, k: int) -> Any:
     import numpy as np
 
     votes = np.zeros((len(scores), k), int)
-    for at, (i, j) in enumerate(_pairs(k)):
+    for pair, (i, j) in enumerate(_pairs(k)):
         # A tie of votes goes to the class with the lower index (argmax), as in libsvm.
-        votes[:, i] += scores[:, at] > 0
-        votes[:, j] += scores[:, at] <= 0
+        votes[:, i] += scores[:, pair] > 0
+        votes[:, j] += scores[:, pair] <= 0
     return votes.argmax(1)
 
 

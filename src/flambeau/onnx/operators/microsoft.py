@@ -74,8 +74,8 @@ def bias_softmax(x: Tensor, bias: Tensor, *, axis: int = 1, is_inner_broadcast: 
     # is_inner_broadcast: the bias repeats over the dims just before the axis, else over the leading ones.
     missing = x.ndim - bias.ndim
     if missing > 0:
-        at = axis - missing if is_inner_broadcast else 0
-        bias = bias.reshape(*bias.shape[:at], *(1,) * missing, *bias.shape[at:])
+        first = axis - missing if is_inner_broadcast else 0
+        bias = bias.reshape(*bias.shape[:first], *(1,) * missing, *bias.shape[first:])
     y = (x + bias).reshape(prod(x.shape[:axis]), prod(x.shape[axis:]))
     return F.softmax(y, 1).reshape(*x.shape)
 

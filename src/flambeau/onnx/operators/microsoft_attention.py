@@ -254,14 +254,14 @@ def _grouped_parts(i: GroupedInputs, a: GroupedAttributes) -> list[Tensor]:
     heads = (a.num_heads, a.kv_num_heads, a.kv_num_heads)
     by_heads = [split_heads(p, h) for p, h in zip(parts, heads, strict=True)]
     norms = ((i.q_norm, a.q_norm_epsilon), (i.k_norm, a.k_norm_epsilon))
-    for at, (weight, epsilon) in enumerate(norms):
+    for index, (weight, epsilon) in enumerate(norms):
         if weight is not None:
             eps = a.qk_norm_epsilon if epsilon is None else epsilon
-            by_heads[at] = F.rms_norm(by_heads[at], (by_heads[at].shape[-1],), weight, eps)
+            by_heads[index] = F.rms_norm(by_heads[index], (by_heads[index].shape[-1],), weight, eps)
     return by_heads
 
 
-def _write_rows(past: Tensor | None, new: Tensor, at: Tensor, length: int) -> Tensor:
+def _write_rows(past: Tensor | None, new: Tensor, positions: Tensor, length: int) -> Tensor:
     """Write new rows into a cache, from a position for each sample on. [b, g, p, d], [b, g, n, d], [b] -> [b,
     g, length, d]"""
     b, g, n, d = new.shape
@@ -269,7 +269,7 @@ def _write_rows(past: Tensor | None, new: Tensor, at: Tensor, length: int) -> Te
         return new if n == length else new.pad([0, 0, 0, length - n])
     # Sample b's new rows go to at[b], at[b] + 1, ...: samples of a batch have different lengths.
     cache = past.pad([0, 0, 0, max(length - past.shape[2], 0)])
-    rows = (at.reshape(-1, 1, 1, 1) + _places(n, new.device).reshape(1, 1, -1, 1)).expand(b, g, n, d)
+    rows = (positions.reshape(-1, 1, 1, 1) + _places(n, new.device).reshape(1, 1, -1, 1)).expand(b, g, n, d)
     return cache.scatter(2, rows, new)
 
 

@@ -119,9 +119,9 @@ def _by_block(w: Tensor, scales: Tensor, zeros: Any, order: Tensor | None, k: in
         zeros = zeros.unsqueeze(-1) if isinstance(zeros, Tensor) else zeros
         return ((w - zeros) * scales.unsqueeze(-1)).flatten(1)[:, :k]
     # g_idx (GPTQ's act-order): column k belongs to block order[k], not to block k // block_size.
-    at = order.long()
-    zeros = zeros[:, at] if isinstance(zeros, Tensor) else zeros
-    return (w.flatten(1)[:, :k] - zeros) * scales[:, at]
+    positions = order.long()
+    zeros = zeros[:, positions] if isinstance(zeros, Tensor) else zeros
+    return (w.flatten(1)[:, :k] - zeros) * scales[:, positions]
 
 
 class TableAttributes(NamedTuple):

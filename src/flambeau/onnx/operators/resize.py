@@ -66,7 +66,8 @@ def _crop_coordinates(line: ResizedAxis) -> list[float]:
     steps = singles(i * single(last - first) for i in range(line.o))
     start = single(first * (line.n - 1))
     return singles(
-        start + at for at in singles(v / (line.o - 1) for v in singles(v * (line.n - 1) for v in steps))
+        start + offset
+        for offset in singles(v / (line.o - 1) for v in singles(v * (line.n - 1) for v in steps))
     )
 
 
@@ -82,7 +83,7 @@ def _middles(line: ResizedAxis) -> list[float]:
 
 
 def _centres(line: ResizedAxis) -> list[float]:
-    return singles(at - 0.5 for at in _middles(line))
+    return singles(middle - 0.5 for middle in _middles(line))
 
 
 def _symmetric(line: ResizedAxis) -> list[float]:
@@ -112,11 +113,11 @@ NEAREST: dict[str, Callable[[float], int]] = {
 OLD = "of opset 10"  # the nearest mode of Upsample, and of Resize before it had one
 
 
-def _nearest(at: float, line: ResizedAxis, a: ResizeAttributes) -> int:
+def _nearest(coordinate: float, line: ResizedAxis, a: ResizeAttributes) -> int:
     # Opset 9 and 10 left the rule to the implementation; this is onnxruntime's.
     if a.nearest_mode == OLD:
-        return ceil(at) if line.scale < 1 else floor(at)
-    return NEAREST[a.nearest_mode](at)
+        return ceil(coordinate) if line.scale < 1 else floor(coordinate)
+    return NEAREST[a.nearest_mode](coordinate)
 
 
 def _linear(x: float, a: float) -> float:
@@ -138,15 +139,15 @@ KERNELS: dict[str, tuple[int, Callable[[float, float], float]]] = {
 }
 
 
-def _weigh(at: float, line: ResizedAxis, a: ResizeAttributes) -> tuple[list[int], list[float]]:
+def _weigh(coordinate: float, line: ResizedAxis, a: ResizeAttributes) -> tuple[list[int], list[float]]:
     """Return the inputs of an output, and their weights, which sum to 1."""
     reach, weigh = KERNELS[a.mode]
     # antialiasing widens the kernel to the inputs that an output covers
     narrow = min(line.scale, 1.0) if a.antialias else 1.0
     # 2 * taps inputs around the position; distances shrink with the scale, so the kernel gets wider.
-    taps, first = ceil(reach / narrow), floor(at)
+    taps, first = ceil(reach / narrow), floor(coordinate)
     index = list(range(first + 1 - taps, first + taps + 1))
-    weight = [weigh(abs(at - k) * narrow, a.cubic_coeff_a) for k in index]
+    weight = [weigh(abs(coordinate - k) * narrow, a.cubic_coeff_a) for k in index]
     if a.exclude_outside:
         # exclude_outside: inputs beyond the edge have no weight; otherwise the edge is repeated.
         weight = [w if 0 <= k < line.n else 0.0 for k, w in zip(index, weight, strict=True)]
@@ -158,11 +159,11 @@ def _source_weights(line: ResizedAxis, a: ResizeAttributes) -> TakenInputs:
     """Return the inputs and weights of each output of a dim."""
     places = COORDINATES[a.coordinate_transformation_mode](line)
     cropped = a.coordinate_transformation_mode == "tf_crop_and_resize"
-    beyond = [cropped and not 0 <= at <= line.n - 1 for at in places]
+    beyond = [cropped and not 0 <= coordinate <= line.n - 1 for coordinate in places]
     if a.mode == "nearest":
-        taken = [([_nearest(at, line, a)], [1.0]) for at in places]
+        taken = [([_nearest(coordinate, line, a)], [1.0]) for coordinate in places]
     else:
-        taken = [_weigh(at, line, a) for at in places]
+        taken = [_weigh(coordinate, line, a) for coordinate in places]
     # [o][taps] -> [taps][o]: one gather for each tap
     index = [[min(max(k, 0), line.n - 1) for k in tap] for tap in zip(*(t[0] for t in taken), strict=True)]
     return TakenInputs(index, [list(w) for w in zip(*(t[1] for t in taken), strict=True)], beyond)

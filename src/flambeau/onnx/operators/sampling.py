@@ -52,12 +52,12 @@ def _line(start: float, end: float, bins: int, n: int, a: RoiAttributes) -> tupl
     samples = a.sampling_ratio if a.sampling_ratio > 0 else max(ceil(span / bins), 0)
     check_count(bins * samples, "the places of a region", 1 << 20)
     step = span / bins
-    at = start + step * (np.arange(bins)[:, None] + (np.arange(samples) + 0.5) / max(samples, 1))
+    coordinates = start + step * (np.arange(bins)[:, None] + (np.arange(samples) + 0.5) / max(samples, 1))
     # samples up to one pixel outside repeat the edge, others are 0
-    inside = (at >= -1) & (at <= n)
-    at = np.clip(at, 0, n - 1)
-    low = np.minimum(np.floor(at), n - 1)
-    rest = at - low
+    inside = (coordinates >= -1) & (coordinates <= n)
+    coordinates = np.clip(coordinates, 0, n - 1)
+    low = np.minimum(np.floor(coordinates), n - 1)
+    rest = coordinates - low
     index = np.stack([low, np.minimum(low + 1, n - 1)], -1).astype(np.int64)
     return index, np.stack([1 - rest, rest], -1) * inside[..., None]
 

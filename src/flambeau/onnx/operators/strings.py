@@ -209,8 +209,8 @@ def ngrams(attributes: dict[str, Any]) -> dict[tuple[Any, ...], int]:
     if starts != sorted(starts) or starts[0] < 0:
         raise ValueError(f"ngram_counts {starts[:-1]} do not split a pool of {len(pool)} elements")
     for n in range(1, len(starts)):
-        for at in range(starts[n - 1], starts[n] - n + 1, n):
-            numbers[tuple(pool[at : at + n])] = len(numbers)
+        for first in range(starts[n - 1], starts[n] - n + 1, n):
+            numbers[tuple(pool[first : first + n])] = len(numbers)
     return numbers
 
 
@@ -221,5 +221,5 @@ def row_ngrams(row: list[Any], attributes: dict[str, Any]) -> Any:
         for skip in range(min(attributes["max_skip_count"], len(row)) + 1 if n > 1 else 1):
             # the extent of an n-gram whose elements are skip + 1 apart
             span = (n - 1) * (skip + 1) + 1
-            for at in range(len(row) - span + 1):
-                yield tuple(row[at : at + span : skip + 1])
+            for first in range(len(row) - span + 1):
+                yield tuple(row[first : first + span : skip + 1])

@@ -13,14 +13,15 @@ DOMAIN = "ai.onnx.preview.training"
 @operator("Gradient", domain=DOMAIN)
 def gradient(*values: Tensor, xs: Any, y: str, zs: Any = (), node: Any) -> tuple[Any, ...]:
     """Gradients of the value named y by those named xs, at the values given for xs and zs."""
-    at = dict(zip([*xs, *zs], values))
+    values_by_name = dict(zip([*xs, *zs], values))
     # values at xs are new leaves; the nodes between them and y run again with gradients
     with enable_grad():
-        leaves = {name: at[name].detach().requires_grad_() for name in xs}
-        result = node.again(y, {**at, **leaves})
+        leaves = {name: values_by_name[name].detach().requires_grad_() for name in xs}
+        result = node.again(y, {**values_by_name, **leaves})
         gradients = result.sum().backward(create_graph=False, retain_graph=True)
     return tuple(
-        gradients[leaves[name]] if leaves[name] in gradients else zeros_like(at[name]) for name in xs
+        gradients[leaves[name]] if leaves[name] in gradients else zeros_like(values_by_name[name])
+        for name in xs
     )
 
 

@@ -35,13 +35,13 @@ class Votes(NamedTuple):
     weights: Any
 
 
-def _answers(t: Trees, at: Any, values: Any) -> Any:
+def _answers(t: Trees, nodes: Any, values: Any) -> Any:
     """Whether the condition of each node holds for a value."""
     import numpy as np
 
     where: Any = np.where
     # Lambdas: most models use one mode only, and then only that comparison is computed. [n, trees]
-    splits, mode = t.splits[at], t.modes[at]
+    splits, mode = t.splits[nodes], t.modes[nodes]
     tests: tuple[Callable[[], Any], ...] = (
         lambda: values <= splits,
         lambda: values < splits,
@@ -55,9 +55,9 @@ def _answers(t: Trees, at: Any, values: Any) -> Any:
         if k < len(tests):
             answers = where(mode == k, tests[k](), answers)
     for node, members in t.members.items():
-        answers = where(at == node, np.isin(values, members), answers)
+        answers = where(nodes == node, np.isin(values, members), answers)
     # NaN is a missing value, whose branch the node declares
-    return where(np.isnan(values), t.missing[at], answers)
+    return where(np.isnan(values), t.missing[nodes], answers)
 
 
 def _leaves(t: Trees, x: Any) -> Any:
@@ -66,17 +66,17 @@ def _leaves(t: Trees, x: Any) -> Any:
 
     where: Any = np.where
     # Inner nodes are numbers from 0 on; leaf l is ~l = -l - 1. So the sign tells when a row has arrived.
-    at: Any = np.repeat(t.roots[None], len(x), 0)
+    nodes: Any = np.repeat(t.roots[None], len(x), 0)
     rows = np.arange(len(x))[:, None]
     # All rows walk all trees in step; a walk without a cycle ends after at most as many steps as there are
     # nodes.
     for _ in range(len(t.features) + 1):
-        inner: Any = at >= 0
+        inner: Any = nodes >= 0
         if not inner.any():
-            return ~at
-        node = where(inner, at, 0)
+            return ~nodes
+        node = where(inner, nodes, 0)
         answer: Any = _answers(t, node, x[rows, t.features[node]])
-        at = where(inner, where(answer, t.yes[node], t.no[node]), at)
+        nodes = where(inner, where(answer, t.yes[node], t.no[node]), nodes)
     raise ValueError("its nodes form a cycle, which a tree must not have")
 
 

@@ -241,7 +241,7 @@ def _grad_by_ops(
     return grads, by_bias.reshape(-1, attrs["heads"], *by_bias.shape[-2:]) if needs_bias_grad else None
 
 
-def _gradient_reference(at: int) -> Reference:
+def _gradient_reference(index: int) -> Reference:
     """The reference of the gradient with respect to the queries (0), the keys (1), the values (2) or the
     scores (3); or the weights (4)."""
 
@@ -277,7 +277,7 @@ def _gradient_reference(at: int) -> Reference:
             lambda: xp.pad(z.reshape(s.shape), [(0, 0), (0, 0), (0, -s.shape[2] % 4)]),
             lambda: xp.pad(w.reshape(s.shape), [(0, 0), (0, 0), (0, -s.shape[2] % 4)]),
         )
-        return gradients[at]()
+        return gradients[index]()
 
     return reference
 
@@ -505,8 +505,8 @@ def scaled_dot_product_attention(
     dtype = wide if by_ops else _kernel_dtype(query, key, value)
     q, k, v = (_pad_features(x.to(dtype), rank) for x in (q, k, v))
     if by_ops:
-        at = start if not is_tensor(start) else index_of(q, start, batch)
-        w = _dropout(_weights(q, k, v, 0 if at is None else at, bias, **attrs), dropout_p)
+        first = start if not is_tensor(start) else index_of(q, start, batch)
+        w = _dropout(_weights(q, k, v, 0 if first is None else first, bias, **attrs), dropout_p)
         y = (w.reshape(k.shape[0], -1, n, m) @ v.unsqueeze(1)).reshape(q.shape[0], n, v.shape[-1])
     else:
         others: list[Any] = [] if start is None else [index_of(q, start, batch)]

@@ -57,9 +57,9 @@ def _launch(limits: Limits, table: Node, rows: Node, start: Node) -> list[Launch
 def _reference(xp: Namespace, table: Array, rows: Array, start: Array) -> Array:
     lines, length = table.shape[:2]
     start = xp.repeat(start, lines // start.shape[0]) if lines else start
-    at = xp.arange(length) - start[:, None]
-    inside = (at >= 0) & (at < rows.shape[1])
-    new = rows[xp.arange(lines)[:, None], xp.where(inside, at, 0)]
+    positions = xp.arange(length) - start[:, None]
+    inside = (positions >= 0) & (positions < rows.shape[1])
+    new = rows[xp.arange(lines)[:, None], xp.where(inside, positions, 0)]
     return xp.where(inside[:, :, None], new, table)
 
 
@@ -95,6 +95,6 @@ def put_rows(table: Tensor, rows: Tensor, start: int | Tensor | HostScalar) -> T
         raise ValueError("rows and table may differ only in the number of rows: [..., n, width]")
     # 16-bit elements are written in fours
     kind = table.dtype.wide if table.shape[-1] % 4 else table.dtype
-    flat, at = prod(table.shape[:-2]), index_of(table, start, table.shape[0] if table.ndim > 2 else 1)
+    flat, index = prod(table.shape[:-2]), index_of(table, start, table.shape[0] if table.ndim > 2 else 1)
     held, new = (x.detach().to(kind).reshape(flat, *x.shape[-2:]) for x in (table, rows))
-    return held._put(new, at).reshape(*table.shape).to(table.dtype)
+    return held._put(new, index).reshape(*table.shape).to(table.dtype)

@@ -56,9 +56,9 @@ def _places(x: Tensor, size: Shape, out_size: Shape) -> tuple[Tensor, Tensor]:
         tap = (
             type(x).arange(_longest(n, o), dtype=dt.int32, device=x.device).reshape(-1, *(1,) * (nd - 1 - i))
         )
-        at = _starts(x, n, o).reshape(*own) + tap
-        inside = (at < _starts(x, n, o, 1).reshape(*own)) & inside
-        index = at.clamp(max=n - 1) * step + index
+        coordinates = _starts(x, n, o).reshape(*own) + tap
+        inside = (coordinates < _starts(x, n, o, 1).reshape(*own)) & inside
+        index = coordinates.clamp(max=n - 1) * step + index
     return index, inside
 
 
@@ -88,8 +88,8 @@ def adaptive_sum(x: Tensor, *, out_size: Shape) -> Tensor:
 def _take_grad(g: Tensor, y: Tensor, x: Tensor, index: Tensor, out_size: Shape) -> list[Tensor | None]:
     size = y.shape[y.ndim - len(out_size) :]
     flat = g.reshape(*g.shape[: g.ndim - len(out_size)], prod(size))
-    at = index.reshape(*flat.shape[:-1], prod(index.shape[index.ndim - len(out_size) :]))
-    return [flat._gather(at, flat.ndim - 1).reshape(*x.shape), None]
+    positions = index.reshape(*flat.shape[:-1], prod(index.shape[index.ndim - len(out_size) :]))
+    return [flat._gather(positions, flat.ndim - 1).reshape(*x.shape), None]
 
 
 @composite(grad=_take_grad)

@@ -264,8 +264,8 @@ def _phases(n: int, kernel: int, stride: int, padding: int, separate: bool) -> l
         taps = -(-kernel // stride)
         return [Phases(0, min(kernel, stride), stride, taps, first, last - first + 1)]
     parts: list[Phases] = []
-    for at in range(stride):
-        first, phase = divmod(at + padding, stride)
+    for offset in range(stride):
+        first, phase = divmod(offset + padding, stride)
         parts.append(Phases(phase, 1, 1, len(range(phase, kernel, stride)), first, -(-n // stride)))
     return parts
 
@@ -342,12 +342,12 @@ def _interleave_parts(
     part_of: Callable[[tuple[Phases, ...]], Tensor], dims: list[list[Phases]], each: tuple[Phases, ...]
 ) -> Tensor:
     """The results of all parts, [n, groups, c, count, phase, ...]; `each` has the parts of the first dims."""
-    at = len(each)
-    if at == len(dims):
+    depth = len(each)
+    if depth == len(dims):
         return part_of(each)
-    parts = [_interleave_parts(part_of, dims, (*each, part)) for part in dims[at]]
+    parts = [_interleave_parts(part_of, dims, (*each, part)) for part in dims[depth]]
     while len(parts) > 1:  # two are joined as padded views, and all such joins are computed by one kernel
-        parts = [cat(parts[i : i + 2], 4 + 2 * at) for i in range(0, len(parts), 2)]
+        parts = [cat(parts[i : i + 2], 4 + 2 * depth) for i in range(0, len(parts), 2)]
     return parts[0]
 
 
@@ -361,10 +361,10 @@ def _compute_phases(
     if not all(taps):
         # A phase beyond the kernel's size has no taps.
         return type(x).zeros(n, groups, c, *sizes, dtype=x.dtype, device=x.device)
-    for at, (d, s) in enumerate(zip(dims, stride, strict=True), 2):
+    for axis, (d, s) in enumerate(zip(dims, stride, strict=True), 2):
         # one phase takes every stride-th tap; the taps of several are adjacent
-        w = w[(slice(None),) * at + (slice(d.phase, None, s if d.phases == 1 else 1),)]
-        w = _extend_dim(w, at, d.taps * d.phases)
+        w = w[(slice(None),) * axis + (slice(d.phase, None, s if d.phases == 1 else 1),)]
+        w = _extend_dim(w, axis, d.taps * d.phases)
     wp = w.reshape(groups, o, c, *[size for d in dims for size in (d.taps, d.phases)])
     tap, phase = range(3, 3 + 2 * nd, 2), range(4, 4 + 2 * nd, 2)
     # the taps run against the input: x[j - t]
@@ -378,9 +378,9 @@ def _compute_phases(
     xw = xw.reshape(n, groups, *(1,) * (nd + 1), *xw.shape[2:])
     wp = wp.reshape(1, *wp.shape[: nd + 2], *(1,) * nd, *wp.shape[nd + 2 :])
     y = contract(xw, wp, 1 + nd, f"conv_transpose{nd}d")  # [n, groups, *phases, c, *count]
-    y = y.permute(0, 1, 2 + nd, *[at for i in range(nd) for at in (3 + nd + i, 2 + i)])
-    for at, d in zip(range(4, 4 + 2 * nd, 2), dims, strict=True):
-        y = _extend_dim(y, at, d.results)
+    y = y.permute(0, 1, 2 + nd, *[axis for i in range(nd) for axis in (3 + nd + i, 2 + i)])
+    for axis, d in zip(range(4, 4 + 2 * nd, 2), dims, strict=True):
+        y = _extend_dim(y, axis, d.results)
     return y
 
 

@@ -124,9 +124,9 @@ def grid_sample(
     flat = grid.float().reshape(grid.shape[0], prod(out), nd)
     taps: list[Taps] = []
     for i, n in enumerate(size):
-        at = flat[:, :, nd - 1 - i]  # (x, y, z): the last dim of the input first
+        coordinate = flat[:, :, nd - 1 - i]  # (x, y, z): the last dim of the input first
         # From -1 to 1 over the centres of the outermost elements, or over their edges, to element numbers.
-        x = (at + 1) * ((n - 1) / 2) if align else ((at + 1) * n - 1) * 0.5
+        x = (coordinate + 1) * ((n - 1) / 2) if align else ((coordinate + 1) * n - 1) * 0.5
         taps.append(taps_at(x, n, MODES[mode], padding_mode, align))
     x, dtype = in_float32(input)
     y = sample_taps(x.reshape(*x.shape[:2], prod(size)), taps, size)
@@ -229,7 +229,7 @@ def deform_conv2d(
     settings = (out, kernel, stride, padding, dilation, groups)
     # Groups of channels move like samples of a batch.
     places = [_kernel_places(x, offset, d, *settings).reshape(n * groups, taps * prod(out)) for d in range(2)]
-    taps_of_dims = [taps_at(at, m) for at, m in zip(places, size, strict=True)]
+    taps_of_dims = [taps_at(place, m) for place, m in zip(places, size, strict=True)]
     cols = sample_taps(x.reshape(n * groups, c // groups, prod(size)), taps_of_dims, tuple(size))
     cols = cols.reshape(n, groups, c // groups, taps, prod(out))
     if mask is not None:

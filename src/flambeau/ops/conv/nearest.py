@@ -33,7 +33,7 @@ def nearest_places(
     if exact:
         places = rounded([step * (i + 0.5) for i in range(o)])
         centres = rounded([place - 0.5 for place in places])
-        at = _single([max(place, 0.0) + 0.5 for place in centres])
+        centres_32 = _single([max(place, 0.0) + 0.5 for place in centres])
     else:
-        at = _single([i * step for i in range(o)])
-    return tuple(min(floor(place), n - 1) for place in at)
+        centres_32 = _single([i * step for i in range(o)])
+    return tuple(min(floor(place), n - 1) for place in centres_32)

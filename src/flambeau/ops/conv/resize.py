@@ -95,9 +95,9 @@ def _position(i: Tensor, line: ResizedDim, dtype: dt.DType) -> tuple[Tensor, Ten
         floor = slices(i.new_tensor(floors, dtype=dt.int32), index, dim=0)
         fraction = slices(i.new_tensor(fractions, dtype=dtype), index, dim=0)
         return floor.reshape(*i.shape), fraction.reshape(*i.shape)
-    at = i * line.a + line.b
-    floor = at // line.d
-    return floor, (at - floor * line.d).to(dtype) * (1 / line.d)
+    coordinate = i * line.a + line.b
+    floor = coordinate // line.d
+    return floor, (coordinate - floor * line.d).to(dtype) * (1 / line.d)
 
 
 @lru_cache(KEPT_LARGE)

@@ -285,8 +285,8 @@ def _columns_reference(xp: Namespace, z: Array, n: int, form: str, whole: int, b
         if form == "part":
             return y.real
     else:
-        at = xp.arange(whole // n * beside) // beside
-        angle = xp.arange(n)[:, None] * at * (2 * pi / whole)
+        positions = xp.arange(whole // n * beside) // beside
+        angle = xp.arange(n)[:, None] * positions * (2 * pi / whole)
         y = y * xp.exp((1j if form in INVERSE else -1j) * angle)
     return xp.stack([y.real, y.imag], axis=-1)
 

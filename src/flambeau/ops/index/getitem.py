@@ -155,8 +155,8 @@ def _expand_ellipsis(items: list[Any], rank: int) -> list[Any]:
     used = sum(_width(k) for k in items if k is not Ellipsis)
     if used > rank:
         raise IndexError(f"{used} indices for rank {rank}: remove some")
-    at = dots[0] if dots else len(items)  # without `...` the key's end
-    return items[:at] + [slice(None)] * (rank - used) + items[at + 1 :]
+    position = dots[0] if dots else len(items)  # without `...` the key's end
+    return items[:position] + [slice(None)] * (rank - used) + items[position + 1 :]
 
 
 def _add(plan: IndexPlan, start: int, step: int, size: int) -> None:
@@ -228,10 +228,10 @@ def _slice_mask(x: Tensor, plan: IndexPlan) -> Tensor:
         low, high = min(start, last), max(start, last)
         if size == n:
             continue
-        at = along(x, n, d, x.ndim)
-        hit = hit & (at >= low) & (at <= high)
+        positions = along(x, n, d, x.ndim)
+        hit = hit & (positions >= low) & (positions <= high)
         if abs(step) > 1 and size > 1:
-            hit = hit & ((at - low) % abs(step) == 0)
+            hit = hit & ((positions - low) % abs(step) == 0)
     return hit
 
 
@@ -259,21 +259,21 @@ def one_index(y: Tensor, plan: IndexPlan) -> tuple[list[int], Tensor]:
 def pick(y: Tensor, plan: IndexPlan) -> Tensor:
     """Index by arrays: the shape of the arrays replaces the picked dims."""
     dims, index = one_index(y, plan)
-    at, k = dims[0], len(dims)
+    first, k = dims[0], len(dims)
     # Adjacent dims are joined in place, others moved to the front first.
-    if dims == list(range(at, at + k)):
-        y = y.flatten(at, at + k - 1) if k > 1 else y
+    if dims == list(range(first, first + k)):
+        y = y.flatten(first, first + k - 1) if k > 1 else y
     else:
         rest = [d for d in range(y.ndim) if d not in dims]
         y = y.permute(*dims, *rest).flatten(0, k - 1)
-        at = 0
-    y = slices(y, index.reshape(-1), dim=at)
-    y = y.reshape(*y.shape[:at], *index.shape, *y.shape[at + 1 :])
-    return move_dims(y, at, index.ndim, plan.place)
+        first = 0
+    y = slices(y, index.reshape(-1), dim=first)
+    y = y.reshape(*y.shape[:first], *index.shape, *y.shape[first + 1 :])
+    return move_dims(y, first, index.ndim, plan.place)
 
 
-def move_dims(y: Tensor, at: int, count: int, to: int) -> Tensor:
+def move_dims(y: Tensor, first: int, count: int, to: int) -> Tensor:
     """`count` dims from `at` moved to position `to`; the others keep their order."""
-    block = list(range(at, at + count))
+    block = list(range(first, first + count))
     rest = [d for d in range(y.ndim) if d not in block]
-    return y if at == to else y.permute(*rest[:to], *block, *rest[to:])
+    return y if first == to else y.permute(*rest[:to], *block, *rest[to:])

@@ -284,8 +284,8 @@ def scatter_along(
     # Row-major: the flat index of each source's element in x.
     step = 1
     for e in reversed(range(x.ndim)):
-        at = place if e == d else along(x, place.shape[e], e, x.ndim)
-        flat, step = at if flat is None else at * step + flat, step * x.shape[e]
+        coordinate = place if e == d else along(x, place.shape[e], e, x.ndim)
+        flat, step = coordinate if flat is None else coordinate * step + flat, step * x.shape[e]
     rows = join_rows(x.reshape(-1, 1), flat.reshape(-1), src.reshape(-1, 1), reduce, include_self)
     return rows.reshape(*x.shape)
 

@@ -128,7 +128,7 @@ def _sweeps(
     each = min(max(room // rounds, 1), SWEEPS)
     spans = [(0, rounds)] * -(-SWEEPS // each)
     if room < rounds:
-        spans = [(at, min(at + room, rounds)) for at in range(0, rounds, room)] * SWEEPS
+        spans = [(first, min(first + room, rounds)) for first in range(0, rounds, room)] * SWEEPS
     return [
         Launch(
             template,

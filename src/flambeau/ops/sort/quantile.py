@@ -103,7 +103,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Chosen:
     n = line.shape[d]
     places = order_along(line, d)
     ordered = gather_known(line.detach(), d, places)
-    at = (
+    positions = (
         type(line)
         .arange(n, dtype=dt.int32, device=line.device)
         .reshape(*(n if e == d else 1 for e in range(line.ndim)))
@@ -113,8 +113,8 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Chosen:
     differs = ordered.narrow(d, 1, n - 1) != ordered.narrow(d, 0, n - 1)
     before = tuple(int(e == d) for e in range(line.ndim))
     # Where each run starts, carried along it by a running maximum.
-    starts = (differs._pad(before, (0,) * line.ndim)).where(at.expand(*line.shape), 0)
-    length = at - starts.cummax(d)[0]
+    starts = (differs._pad(before, (0,) * line.ndim)).where(positions.expand(*line.shape), 0)
+    length = positions - starts.cummax(d)[0]
     place = gather_known(places, d, length.argmax(d, keepdim=True))
     values, index = at_rank(line, place, d, keepdim)
     return Chosen(values, index) if input.ndim else Chosen(values.reshape(()), index.reshape(()))

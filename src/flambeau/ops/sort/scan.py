@@ -262,13 +262,13 @@ def _running_best(xp: Any, x: Any, dim: int, better: Any) -> Any:
     index = xp.zeros(x.shape, dtype="int32")
     if x.size:
         best = x[..., 0]
-        at = xp.zeros(best.shape, dtype="int32")
+        positions = xp.zeros(best.shape, dtype="int32")
         for i in range(x.shape[-1]):
             element = x[..., i]
             # NaN stays the best once it is seen, and each later NaN replaces it, as in PyTorch.
             wins = (element != element) | ((best == best) & better(element, best))
-            best, at = xp.where(wins, element, best), xp.where(wins, i, at)
-            index[..., i] = at
+            best, positions = xp.where(wins, element, best), xp.where(wins, i, positions)
+            index[..., i] = positions
     return xp.moveaxis(index, -1, dim)
 
 
