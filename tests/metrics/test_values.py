@@ -89,7 +89,7 @@ def test_every_metric_has_a_case():
         "Loss", "FrechetInceptionDistance", "LearnedPerceptualImagePatchSimilarity", "Metric", "functional",
         "DeepImageStructureAndTextureSimilarity", "MetricCollection", "CumulativeReward", "EpisodeLength",
         "ExplorationRate", "LearningRate", "CpuMemory", "CpuTemperature", "CpuUse", "GpuMemory",
-        "IterationSpeed", "AFINE",
+        "IterationSpeed", "AFINE", "MeanAveragePrecision",
     }  # fmt: skip
     doors = {name for name in metrics.__all__ if "by_task" in vars(getattr(metrics, name))}
     assert set(metrics.__all__) - doors - others == tested

@@ -64,6 +64,7 @@ from .curves import (
     MultilabelAUROC,
     MultilabelAveragePrecision,
 )
+from .detection import MeanAveragePrecision
 from .image import (
     DeepImageStructureAndTextureSimilarity,
     DiceScore,
@@ -163,6 +164,7 @@ __all__ = [
     "MaxMetric",
     "MeanAbsoluteError",
     "MeanAbsolutePercentageError",
+    "MeanAveragePrecision",
     "MeanMetric",
     "MeanSquaredError",
     "MeanSquaredLogError",
