@@ -118,6 +118,53 @@ def test_equalised_values():
     assert got.min() == 0 and got.max() == 255
 
 
+def by_tiles(image, clip, rows, columns):
+    """Equalisation of a plane by tiles, in float64: tables, then each pixel between centers."""
+    height, width = image.shape
+    high, wide = -(-height // rows), -(-width // columns)
+    sides = ((0, high * rows - height), (0, wide * columns - width))
+    padded = (np.pad(image, sides, "reflect") * np.float32(255)).astype(int)
+    tables = np.empty((rows, columns, 256))
+    for i, j in np.ndindex(rows, columns):
+        tile = padded[i * high : (i + 1) * high, j * wide : (j + 1) * wide]
+        count = np.bincount(tile.ravel(), minlength=256)
+        if clip:
+            kept = np.minimum(count, max(int(clip * tile.size // 256), 1))
+            share, rest = divmod(tile.size - kept.sum(), 256)
+            count = kept + share
+            count[:: max(256 // max(rest, 1), 1)][:rest] += 1
+        tables[i, j] = np.round(np.minimum(np.cumsum(count) * 255 / tile.size, 255))
+    out = np.empty(image.shape)
+    for y, x in np.ndindex(image.shape):
+        v, u = (y + 0.5) / high - 0.5, (x + 0.5) / wide - 0.5
+        total = 0.0
+        for i, j in np.ndindex(2, 2):
+            row, column = int(np.floor(v)) + i, int(np.floor(u)) + j
+            weight = (1 - abs(v - row)) * (1 - abs(u - column))
+            tile = np.clip(row, 0, rows - 1), np.clip(column, 0, columns - 1)
+            total += weight * tables[tile][padded[y, x]]
+        out[y, x] = total / 255
+    return out
+
+
+@pytest.mark.parametrize("clip, grid", [(40.0, (2, 2)), (2.0, (3, 4)), (0.0, (1, 1)), (1.5, (2, 5))])
+def test_equalised_by_tiles(device, clip, grid):
+    image = np.concatenate([IMAGE, IMAGE**3], 3)
+    image[0, 0, :3] = 0.25  # one level, which the limit spreads
+    got = vision.equalize_clahe(fb.tensor(image, device=device), clip, grid).numpy()
+    want = np.stack([[by_tiles(plane, clip, *grid) for plane in one] for one in image])
+    np.testing.assert_allclose(got, want, atol=1e-6)
+
+
+def test_equalised_values_outside_are_clamped():
+    inside = here(IMAGE).clamp(0, 1)
+    strange = here(np.where(IMAGE > 0.9, 7, IMAGE).astype("f4"))
+    strange = fb.where(here(IMAGE) < 0.1, float("nan"), strange)
+    want = fb.where(inside > 0.9, 1.0, fb.where(inside < 0.1, 0.0, inside))
+    got = vision.equalize_clahe(strange, 2.0, (2, 2))
+    np.testing.assert_array_equal(got.numpy(), vision.equalize_clahe(want, 2.0, (2, 2)).numpy())
+
+
 def flood(mask, diagonal):
     """Components by breadth-first search, numbered by their first pixels."""
     steps = [(0, 1), (1, 0), (0, -1), (-1, 0)] + [(1, 1), (1, -1), (-1, 1), (-1, -1)] * diagonal
@@ -232,7 +279,7 @@ def test_no_pixels():
     for call in (
         lambda x: vision.box_blur(x, 3), lambda x: vision.median_blur(x, 3), vision.sobel,
         lambda x: vision.erosion(x, kernel), vision.rgb_to_lab, vision.distance_transform,
-        vision.connected_components,
+        vision.connected_components, vision.equalize_clahe,
     ):  # fmt: skip
         assert call(none).shape == none.shape
 
@@ -262,6 +309,11 @@ MISTAKES = [
         "warp_affine(M={x}): matrices are [n, 2, 3]: pass such a tensor",
     ),
     (lambda x: vision.equalize(x), "equalize({x}): images are uint8 [n, c, h, w]: pass such a tensor"),
+    (
+        lambda x: vision.equalize_clahe(x, grid_size=(9, 2)),
+        "equalize_clahe({x}, grid_size=(9, 2)): tiles are mirrored at the edge and need more pixels: use "
+        "fewer tiles",
+    ),
     (lambda x: vision.hough_line(x), "hough_line({x}): an image is [h, w]: pass 2 dims"),
     (lambda x: vision.erosion(x, x), "erosion(kernel={x}): it is a matrix [kh, kw]: pass 2 dims"),
     (

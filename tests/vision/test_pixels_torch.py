@@ -46,6 +46,9 @@ CALLS = {
         (MOVES, ANGLES, MOVES), "geometry.get_rotation_matrix2d", (MOVES, ANGLES, MOVES), 1e-4,
     ),
     "pyrdown": ((IMAGE,), "geometry.transform.pyrdown", (IMAGE,), 1e-5),
+    "equalize_clahe": (
+        (IMAGE, 2.0, (3, 4)), "enhance.equalize_clahe", (IMAGE, 2.0, (3, 4)), 1e-6,
+    ),
     "rgb_to_grayscale": ((IMAGE,), "color.rgb_to_grayscale", (IMAGE,), 1e-6),
 } | {
     name: ((IMAGE,), f"color.{name}", (IMAGE,), bound)

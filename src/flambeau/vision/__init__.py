@@ -26,6 +26,7 @@ from .boxes import (
 )
 from .color_spaces import (
     equalize,
+    equalize_clahe,
     hls_to_rgb,
     hsv_to_rgb,
     lab_to_rgb,
@@ -99,6 +100,7 @@ __all__ = [
     "distance_box_iou_loss",
     "distance_transform",
     "equalize",
+    "equalize_clahe",
     "erosion",
     "gaussian_blur2d",
     "generalized_box_iou",

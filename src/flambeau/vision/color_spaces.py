@@ -242,6 +242,70 @@ def equalize(image: Tensor) -> Tensor:
     return table.gather(1, values.long()).to(dt.uint8).reshape(image.shape)
 
 
+def equalize_clahe(input: Tensor, clip_limit: float = 40.0, grid_size: Sequence[int] = (8, 8)) -> Tensor:
+    """Equalise each part of an image by its surroundings, with limited contrast (Zuiderveld, 1994).
+    [n, c, h, w] -> [n, c, h, w]
+
+    input: values from 0 to 1; 256 levels are told apart, others are clamped. clip_limit: how much more often
+    than the mean a level counts at most; what is above goes to all levels, 0 for no limit. grid_size: tiles
+    (rows, columns), each with a table of its own; a pixel takes the mean of the four around it. Raises
+    ValueError for other shapes, and for images with fewer pixels than tiles along a dim.
+    """
+    name = "equalize_clahe"
+    x, (rows, columns) = images_of(name, input), tuple(grid_size)
+    n, c, height, width = x.shape
+    if not x.numel():
+        return x
+    high, wide = -(-height // rows), -(-width // columns)
+    below, right = high * rows - height, wide * columns - width
+    if min(rows, columns) < 1 or height <= rows or width <= columns or below >= height or right >= width:
+        rule = "tiles are mirrored at the edge and need more pixels: use fewer tiles"
+        raise ValueError(f"{name}({describe(input)}, grid_size={(rows, columns)}): {rule}")
+    levels = (x.detach().clamp(0, 1) * 255).nan_to_num(0.0).to(dt.int32)
+    padded = levels.float().pad((0, right, 0, below), "reflect").to(dt.int32) if below or right else levels
+    tiles = padded.reshape(n, c, rows, high, columns, wide).permute(0, 1, 2, 4, 3, 5)
+    number = n * c * rows * columns
+    table = _tile_tables(tiles.reshape(number, high * wide), clip_limit)
+    # the tiles before and after each pixel, from center to center
+    first, second, down = _between(height, high, rows, x.device)
+    left, after, across = _between(width, wide, columns, x.device)
+    plane = arange(n * c, device=x.device, dtype=dt.int32).reshape(n, c, 1, 1) * (rows * columns)
+
+    def read(row: Tensor, column: Tensor) -> Tensor:
+        tile = plane + row.reshape(-1, 1) * columns + column
+        return table[(tile * 256 + levels).long()]
+
+    above = read(first, left) * (1 - across) + read(first, after) * across
+    under = read(second, left) * (1 - across) + read(second, after) * across
+    weight = down.reshape(-1, 1)
+    return ((above * (1 - weight) + under * weight) / 255).to(x.dtype)
+
+
+def _tile_tables(tiles: Tensor, clip_limit: float) -> Tensor:
+    """The new level of each level in each tile. int32 [tiles, pixels] -> float32 [tiles * 256]"""
+    number, pixels = tiles.shape
+    place = arange(number, device=tiles.device, dtype=dt.int32).reshape(-1, 1)
+    count = counts(tiles + 256 * place, 256 * number).reshape(number, 256).to(dt.int32)
+    if clip_limit > 0:
+        count = count.clamp(max=max(int(clip_limit * pixels // 256), 1))
+        over = pixels - count.sum(1, keepdim=True).to(dt.int32)
+        rest = over % 256
+        # one more for every so many levels, as OpenCV spreads what 256 does not divide
+        step = (256 // rest.clamp(min=1)).clamp(min=1)
+        level = arange(256, device=tiles.device, dtype=dt.int32)
+        is_more = (level % step == 0) & (level // step < rest)
+        count = count + over // 256 + is_more.to(dt.int32)
+    return (count.cumsum(1).float() * (255 / pixels)).clamp(0, 255).round().reshape(-1)
+
+
+def _between(length: int, side: int, tiles: int, device: str) -> tuple[Tensor, Tensor, Tensor]:
+    """For each pixel the tiles whose centers lie before and after it, and the share of the second."""
+    at = (arange(length, device=device).float() + 0.5) / side - 0.5
+    before = at.floor()
+    first, second = (v.clamp(0, tiles - 1).to(dt.int32) for v in (before, before + 1))
+    return first, second, at - before
+
+
 def _parts(name: str, image: Tensor) -> list[Tensor]:
     x = images_of(name, image, 3)
     return [x.select(-3, k) for k in range(3)]
