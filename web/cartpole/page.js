@@ -108,7 +108,8 @@ async function learn() {
   entered(false);
 }
 
-function iterated({ iteration, steps, mean, loss, states, ...more }) {
+function iterated({ iteration, steps, loss, states, ...more }) {
+  const mean = more.mean ?? null; // None of Python is undefined here: no episode ended
   const now = performance.now();
   if (seen.length) played.milliseconds = Math.min(5000, Math.max(200, now - played.begin));
   Object.assign(played, { states, begin: now });
