@@ -79,6 +79,23 @@ def test_packs_and_sums_equal_einops(torch):
         np.testing.assert_allclose(total.numpy(), np.einsum("bhwc,bc->bwh", x, y), atol=1e-5)
 
 
+def test_arrays_keep_float64_where_the_device_has_it(torch):
+    """A product of many float64 numbers is beyond float32, as in einops' own test."""
+    pytest.importorskip("einops")
+    fb.named.use_einops()
+    backend = fb.named.einops_backend._registered[0]()
+    x = np.full(8, 1e30)
+    for device, dtype in (("cpu", fb.float64), ("gpu", fb.float32)):
+        fb.set_default_device(device)
+        try:
+            t = backend.from_numpy(x)
+            assert t.dtype is dtype and backend.from_numpy(np.arange(3)).dtype is fb.int64
+        finally:
+            fb.set_default_device(None)
+        product = backend.reduce(t, "prod", (0,)).item()
+        assert product == (pytest.approx(1e240) if device == "cpu" else float("inf"))
+
+
 def test_without_einops(monkeypatch):
     """A clear error where the package is not installed."""
     backend = fb.named.einops_backend

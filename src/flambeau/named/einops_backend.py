@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from .. import functions
+from ..core.dtype import float64
 from ..errors import FlambeauError
 from ..tensor import Tensor, tensor
 
@@ -33,6 +34,16 @@ def use_einops() -> None:
     except ImportError:
         raise FlambeauError("use_einops(): einops is not installed: run pip install einops") from None
     _registered.append(type("FlambeauBackend", (base,), _methods()))
+
+
+def _from_numpy(x: Any) -> Tensor:
+    """The array on the default device: float64 stays where that device has it, and is float32 elsewhere."""
+    if x.dtype != "float64":
+        return tensor(x)
+    try:
+        return tensor(x, dtype=float64)
+    except TypeError:  # GPUs have no float64
+        return tensor(x)
 
 
 def _reduce(x: Tensor, operation: str, axes: Sequence[int]) -> Tensor:
@@ -77,7 +88,7 @@ def _methods() -> dict[str, Any]:
     """The methods of einops' AbstractBackend, without their first argument."""
     methods: dict[str, Callable[..., Any]] = {
         "is_appropriate_type": _is_ours,
-        "from_numpy": tensor,
+        "from_numpy": _from_numpy,
         "to_numpy": Tensor.numpy,
         "shape": _shape,
         "arange": functions.arange,
