@@ -104,13 +104,16 @@ backward pass refuses.
 
 ## Other packages
 
-Models and losses of packages that no test has, compared once (2026-11-28), all four checks: captum,
-denoising-diffusion-pytorch, einx, ema-pytorch, entmax, focal-loss-torch, gpytorch, kornia,
-linear-attention-transformer, lion-pytorch, mixture-of-experts, ncps, nflows, normflows, nystrom-attention,
-open-clip-torch, perceiver-pytorch, piq, pytorch-metric-learning, pytorch-msssim, pytorch-tabnet,
-rotary-embedding-torch, segment-anything, snntorch, soft-moe-pytorch, spikingjelly, timesformer-pytorch,
-torch-geometric, torch-pruning, torchcde, torchinfo, vector-quantize-pytorch, zuko. e3nn does not run: it
-writes `torch.fx` graphs.
+Models and losses of packages that no test has, compared once (2026-11-28), all four checks: auraloss,
+bottleneck-transformer-pytorch, captum, conformer, coral-pytorch, denoising-diffusion-pytorch, egnn-pytorch,
+einx, ema-pytorch, entmax, focal-loss-torch, g-mlp-pytorch, geomloss, gpytorch, h-transformer-1d,
+halonet-pytorch, info-nce-pytorch, julius, kornia, lambda-networks, linear-attention-transformer, linformer,
+lion-pytorch, mixture-of-experts, mlp-mixer-pytorch, ncps, nflows, normflows, nystrom-attention,
+open-clip-torch, perceiver-pytorch, piq, product-key-memory, pytorch-crf, pytorch-metric-learning,
+pytorch-msssim, pytorch-tabnet, pytorch-tcn, pytorchcv, rotary-embedding-torch, rtdl-revisiting-models,
+segment-anything, sinkhorn-transformer, siren-pytorch, slot-attention, snntorch, soft-moe-pytorch,
+spikingjelly, timesformer-pytorch, torch-dct, torch-geometric, torch-pruning, torchcde, torchinfo,
+vector-quantize-pytorch, zuko. e3nn does not run: it writes `torch.fx` graphs.
 
 ## timm by name
 
