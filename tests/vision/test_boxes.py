@@ -73,6 +73,30 @@ def test_no_boxes(kernels):
     assert vision.roi_align(fb.ones(1, 2, 4, 4, device=kernels), [], 2).shape == (0, 2, 2, 2)
 
 
+def test_features_of_no_and_of_strange_regions():
+    """None are none; NaN is NaN or 0, never an index; a region without area is one pixel wide."""
+    x, nan = fb.ones(1, 4, 4, 5, device="cpu"), float("nan")
+    for call in (vision.roi_align, vision.roi_pool, vision.ps_roi_align, vision.ps_roi_pool):
+        assert call(x, fb.zeros(0, 5, device="cpu"), 2).shape[::2] == (0, 2)
+    strange = fb.tensor([[0.0, nan, 0, 2, 2]], device="cpu")
+    assert np.isnan(vision.roi_align(x, strange, 2, 1.0, 2).numpy()).all()
+    assert not vision.roi_pool(x, strange, 2).numpy().any()
+    assert (vision.roi_align(x, fb.tensor([[0.0, 1, 1, 1, 1]], device="cpu"), 2, 1.0, 2).numpy() == 1).all()
+
+
+def test_strange_boxes_and_masks():
+    nan = float("nan")
+    boxes = fb.tensor([[0.0, 0, nan, 4], [0, 0, 4, 4], [3, 3, 1, 1]], device="cpu")
+    assert vision.remove_small_boxes(boxes, 1.0).tolist() == [1]
+    inside = vision.clip_boxes_to_image(boxes, (2, 3)).numpy()
+    assert np.isnan(inside[0, 2]) and inside[1].tolist() == [0, 0, 3, 2]
+    none = fb.zeros(0, 4, device="cpu")
+    assert vision.remove_small_boxes(none, 1.0).shape == (0,)
+    assert vision.box_convert(none, "xyxy", "xywh").shape == none.shape
+    assert vision.masks_to_boxes(fb.zeros(0, 4, 4, device="cpu")).shape == none.shape
+    assert vision.masks_to_boxes(fb.zeros(2, 0, 4, device="cpu")).tolist() == [[0] * 4] * 2
+
+
 def test_a_recorded_call_reads_nothing_back():
     boxes, scores = (fb.tensor(x, device="cpu") for x in (boxes_of(40), np.arange(40, dtype="f4")))
     call = fb.jit(lambda b, s: vision.nms(b, s, 0.3, size=10))

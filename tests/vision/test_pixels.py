@@ -279,7 +279,10 @@ def test_no_pixels():
     for call in (
         lambda x: vision.box_blur(x, 3), lambda x: vision.median_blur(x, 3), vision.sobel,
         lambda x: vision.erosion(x, kernel), vision.rgb_to_lab, vision.distance_transform,
-        vision.connected_components, vision.equalize_clahe,
+        vision.connected_components, vision.equalize_clahe, vision.rgb_to_hsv,
+        lambda x: vision.bilateral_blur(x, 3, 0.1, 1.0), lambda x: vision.laplacian(x, 3),
+        lambda x: vision.remap(x, x[:, 0], x[:, 0]),
+        lambda x: vision.dilation(x[:, :, :0], kernel).reshape(x.shape),
     ):  # fmt: skip
         assert call(none).shape == none.shape
 
@@ -313,6 +316,14 @@ MISTAKES = [
         lambda x: vision.equalize_clahe(x, grid_size=(9, 2)),
         "equalize_clahe({x}, grid_size=(9, 2)): tiles are mirrored at the edge and need more pixels: use "
         "fewer tiles",
+    ),
+    (
+        lambda x: vision.remap(x, *here(np.zeros((2, 3, 2, 2), "f4"))),
+        "remap({x}, f32[3, 2, 2]): there is a map for each of 2 images, or one for all: pass as many",
+    ),
+    (
+        lambda x: vision.remap(x[:, :, :0], *here(np.zeros((2, 2, 2, 2), "f4"))),
+        "remap(f32[2, 3, 0, 11]): there are no pixels to read: pass larger images",
     ),
     (lambda x: vision.hough_line(x), "hough_line({x}): an image is [h, w]: pass 2 dims"),
     (lambda x: vision.erosion(x, x), "erosion(kernel={x}): it is a matrix [kh, kw]: pass 2 dims"),

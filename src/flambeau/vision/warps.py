@@ -30,7 +30,12 @@ def remap(
     if map_x.ndim != 3 or map_x.shape != map_y.shape:
         rule = "maps are [n, height, width]: pass two of one shape"
         raise ValueError(f"remap({describe(map_x)}, {describe(map_y)}): {rule}")
+    if map_x.shape[0] not in (1, x.shape[0]):
+        rule = f"there is a map for each of {x.shape[0]} images, or one for all: pass as many"
+        raise ValueError(f"remap({describe(image)}, {describe(map_x)}): {rule}")
     height, width = x.shape[2:]
+    if not (height and width):
+        raise ValueError(f"remap({describe(image)}): there are no pixels to read: pass larger images")
     # align_corners: -1 and 1 are the centers of the outermost pixels
     sides = [m * (2 / max(n - 1, 1)) - 1 for m, n in ((map_x, width), (map_y, height))]
     grid = stack(sides, -1).expand(x.shape[0], *map_x.shape[1:], 2)
