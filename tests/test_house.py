@@ -337,6 +337,30 @@ def measured() -> dict[str, dict[str, int]]:
     return {kind: {n: v for n, v in rows.items() if v > MOST[kind]} for kind, rows in found.items()}
 
 
+# words that don't say what a variable holds: an offset, a match, the missing names
+VAGUE = {"at", "found", "given", "gone", "here", "lacking", "lacks", "made", "meant", "said", "there", "told"}
+VAGUE_BUT_PUBLIC = {"nn/kv_cache.py: at"}  # an argument that users write
+
+
+def vague_names(tree: ast.Module) -> set[str]:
+    """The variables and parameters named by a word of VAGUE. Fields are read beside their owner's name."""
+    fields = {
+        id(n.target) for c in ast.walk(tree) if isinstance(c, ast.ClassDef) for n in c.body
+        if isinstance(n, ast.AnnAssign)
+    }  # fmt: skip
+    variables = {
+        n.id for n in ast.walk(tree)
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and id(n) not in fields
+    }  # fmt: skip
+    return VAGUE & (variables | {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)})
+
+
+def test_variables_say_what_they_hold():
+    files = {path.relative_to(ROOT / "src" / "flambeau").as_posix(): m for m, path in MODULES.items()}
+    vague = {f"{file}: {name}" for file, module in files.items() for name in vague_names(tree_of(module))}
+    assert vague == VAGUE_BUT_PUBLIC, "rename these to say what they hold: " + ", ".join(sorted(vague))
+
+
 def test_all_files_are_typed_strictly():
     """`./run check` types them by pyright's strict rules, which a comment could turn off. Ops may call
     private ops, whose names begin with `_`, and the op table imports its methods."""
@@ -606,3 +630,5 @@ def test_rules_see_what_they_forbid(tmp_path, monkeypatch):
         "from . import b as c\nfrom .b import _f, G\nc._x, G._y, G._lu, G.__doc__\n"
     )
     assert [*private_names("flambeau.a")] == [("flambeau.b", name) for name in ("_f", "_x", "_y")]
+    text = "class A:\n    at: int\ndef f(given):\n    found = (told for told in given)\n"
+    assert vague_names(ast.parse(text)) == {"given", "found", "told"}

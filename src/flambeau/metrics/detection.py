@@ -109,10 +109,10 @@ class MeanAveragePrecision(Metric):
         for part in PARTS:
             self.add_state(part, [])
 
-    def _shares(self, name: str, given: Sequence[float] | None, default: tuple[float, ...]) -> list[float]:
-        values = list(default if given is None else given)
+    def _shares(self, name: str, limits: Sequence[float] | None, default: tuple[float, ...]) -> list[float]:
+        values = list(default if limits is None else limits)
         if not values or not all(0 <= v <= 1 for v in values):
-            raise ValueError(f"{self.name}({name}={given!r}): they are shares: pass numbers from 0 to 1")
+            raise ValueError(f"{self.name}({name}={limits!r}): they are shares: pass numbers from 0 to 1")
         return values
 
     def update(self, preds: Sequence[dict[str, Tensor]], target: Sequence[dict[str, Tensor]]) -> None:
@@ -134,17 +134,17 @@ class MeanAveragePrecision(Metric):
             for part, x in zip(PARTS, (*kept, t.get("iscrowd", none), t.get("area", none)), strict=True):
                 self.states[part].append(x.detach())
 
-    def _check(self, where: str, given: dict[str, Tensor], keys: tuple[str, ...]) -> None:
+    def _check(self, where: str, tensors: dict[str, Tensor], keys: tuple[str, ...]) -> None:
         """Raise ValueError if a tensor is missing, or of another shape than the labels need."""
-        missing = [k for k in keys if k not in given]
+        missing = [k for k in keys if k not in tensors]
         if missing:
             rule = f"{', '.join(map(repr, missing))} missing: pass {', '.join(map(repr, keys))}"
             raise ValueError(f"{self.name}({where}): {rule}")
-        n = given["labels"].shape[:1]
-        if given["labels"].ndim != 1 or given["labels"].dtype.is_float:
+        n = tensors["labels"].shape[:1]
+        if tensors["labels"].ndim != 1 or tensors["labels"].dtype.is_float:
             rule = "labels are integers [n]: pass a class for each object"
-            raise ValueError(f"{self.name}({where}['labels']: {describe(given['labels'])}): {rule}")
-        for name, x in given.items():
+            raise ValueError(f"{self.name}({where}['labels']: {describe(tensors['labels'])}): {rule}")
+        for name, x in tensors.items():
             shape = {"boxes": (*n, 4), "masks": (*n, *x.shape[-2:])}.get(name, n)
             if name in (*keys, "iscrowd", "area") and tuple(x.shape) != tuple(shape):
                 rule = f"labels are of {n[0]} objects: pass {name} of as many"
@@ -158,14 +158,14 @@ class MeanAveragePrecision(Metric):
         classes = sorted({int(c) for image in images for c in (*image.labels, *image.true_labels)})
         each = {c: self._curves(images, c) for c in classes if self.class_metrics or self.average == "macro"}
         all_curves = [self._curves(images, None)] if self.average == "micro" else list(each.values())
-        found = self._values(all_curves)
+        result = self._values(all_curves)
         last = f"mar_{self.max_detection_thresholds[-1]}"
-        found |= {"map_per_class": -1.0, f"{last}_per_class": -1.0, "classes": classes}
+        result |= {"map_per_class": -1.0, f"{last}_per_class": -1.0, "classes": classes}
         if self.class_metrics:
             values = [self._values([curves]) for curves in each.values()]
-            found["map_per_class"] = [v["map"] for v in values]
-            found[f"{last}_per_class"] = [v[last] for v in values]
-        return found
+            result["map_per_class"] = [v["map"] for v in values]
+            result[f"{last}_per_class"] = [v[last] for v in values]
+        return result
 
     def _images(self) -> list[Scene]:
         """The states on the host, image by image."""
@@ -187,8 +187,8 @@ class MeanAveragePrecision(Metric):
         or of all as one; -1 without objects."""
         most = self.max_detection_thresholds
         parts = [i.of_class(number, most[-1]) for i in images]
-        found = [match(p, self.iou_thresholds) for p in parts if len(p.scores) or len(p.areas)]
-        curves = [curve(found, n, self.rec_thresholds, len(self.iou_thresholds)) for n in most]
+        matches = [match(p, self.iou_thresholds) for p in parts if len(p.scores) or len(p.areas)]
+        curves = [curve(matches, n, self.rec_thresholds, len(self.iou_thresholds)) for n in most]
         return np.stack([p for p, _ in curves]), np.stack([r for _, r in curves])
 
     def _values(self, curves: list[tuple[Array, Array]]) -> dict[str, Any]:
@@ -197,14 +197,14 @@ class MeanAveragePrecision(Metric):
         shape = (0, len(most), len(AREAS), len(shares))
         precision = np.stack([p for p, _ in curves]) if curves else np.zeros((*shape, 1))
         recall = np.stack([r for _, r in curves]) if curves else np.zeros(shape)
-        found = {"map": _mean(precision[:, -1, 0])}
+        result = {"map": _mean(precision[:, -1, 0])}
         for share in (0.5, 0.75):
-            at = [i for i, s in enumerate(shares) if s == share]
-            found[f"map_{share * 100:.0f}"] = _mean(precision[:, -1, 0, at])
+            columns = [i for i, s in enumerate(shares) if s == share]
+            result[f"map_{share * 100:.0f}"] = _mean(precision[:, -1, 0, columns])
         sizes = list(enumerate(AREAS))[1:]
-        found |= {f"map_{size}": _mean(precision[:, -1, i]) for i, size in sizes}
-        found |= {f"mar_{n}": _mean(recall[:, i, 0]) for i, n in enumerate(most)}
-        return found | {f"mar_{size}": _mean(recall[:, -1, i]) for i, size in sizes}
+        result |= {f"map_{size}": _mean(precision[:, -1, i]) for i, size in sizes}
+        result |= {f"mar_{n}": _mean(recall[:, i, 0]) for i, n in enumerate(most)}
+        return result | {f"mar_{size}": _mean(recall[:, -1, i]) for i, size in sizes}
 
 
 def match(image: Scene, thresholds: Sequence[float]) -> Matches:
@@ -243,29 +243,31 @@ def match(image: Scene, thresholds: Sequence[float]) -> Matches:
     return Matches(image.scores, np.stack(hits), np.stack(left), np.array(objects))
 
 
-def curve(found: list[Matches], most: int, recalls: Sequence[float], thresholds: int) -> tuple[Array, Array]:
+def curve(
+    matches: list[Matches], most: int, recalls: Sequence[float], thresholds: int
+) -> tuple[Array, Array]:
     """The precision at recalls [sizes, thresholds, recalls], and the largest recall [sizes, thresholds], of
     at most so many detections of an image; -1 without objects."""
     precision = np.full((len(AREAS), thresholds, len(recalls)), -1.0)
     recall = np.full((len(AREAS), thresholds), -1.0)
-    if not found:
+    if not matches:
         return precision, recall
-    order = np.argsort(-np.concatenate([f.scores[:most] for f in found]), kind="stable")
+    order = np.argsort(-np.concatenate([f.scores[:most] for f in matches]), kind="stable")
     hits, left = (
         np.concatenate(x, 2)[:, :, order]
-        for x in zip(*((f.is_hit[:, :, :most], f.is_left[:, :, :most]) for f in found), strict=True)
+        for x in zip(*((f.is_hit[:, :, :most], f.is_left[:, :, :most]) for f in matches), strict=True)
     )
     right: Array = (hits & ~left).cumsum(2).astype("f8")
     wrong = (~hits & ~left).cumsum(2)
-    for size, count in enumerate(np.sum([f.objects for f in found], 0).tolist()):
+    for size, count in enumerate(np.sum([f.objects for f in matches], 0).tolist()):
         if not count:
             continue
         recall[size] = right[size, :, -1] / count if len(order) else 0.0
         share = right[size] / (right[size] + wrong[size] + np.spacing(1))
         share = np.maximum.accumulate(share[:, ::-1], 1)[:, ::-1]  # the best precision of at least a recall
         for t in range(thresholds):
-            at = np.searchsorted(right[size, t] / count, recalls, side="left")
-            precision[size, t] = np.append(share[t], 0.0)[np.minimum(at, len(order))]
+            ranks = np.searchsorted(right[size, t] / count, recalls, side="left")
+            precision[size, t] = np.append(share[t], 0.0)[np.minimum(ranks, len(order))]
     return precision, recall
 
 

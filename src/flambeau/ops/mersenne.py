@@ -181,9 +181,9 @@ class MersenneGenerator(Generator):
         # 16-bit floats draw block by block, so that a rest takes nothing before the last block
         u = self.uniforms(whole if dtype.is_packed else n, kind)
         out = np.empty(n, kind)
-        for at in range(0, whole, PIECE):  # its intermediate arrays stay in the processor's caches
-            end = min(at + PIECE, whole)
-            out[at:end] = fill(u[at:end], mean, std)
+        for start in range(0, whole, PIECE):  # its intermediate arrays stay in the processor's caches
+            end = min(start + PIECE, whole)
+            out[start:end] = fill(u[start:end], mean, std)
         if whole < n:  # the last 16 elements are drawn again
             out[-BLOCK:] = fill(self.uniforms(BLOCK, kind), mean, std)
         return out

@@ -44,9 +44,9 @@ def check_fit(name: str, size: ServerSize, memory: int | None) -> None:
         return
     need = f"{size.weights / MIB:,.0f} MiB of weights"
     caches = f"{size.caches / MIB:,.0f} MiB for {size.slots} slots of {size.context:,} tokens"
-    told = f"serve({name!r}): needs {need} and {caches}, of {memory / MIB:,.0f} MiB of memory"
+    problem = f"serve({name!r}): needs {need} and {caches}, of {memory / MIB:,.0f} MiB of memory"
     tokens = max(memory - size.weights, 0) // size.token  # of all slots
     slots, context = tokens // size.context, tokens // size.slots
     fitting = [f"--slots {slots}"] * (slots > 0) + [f"--context {context}"] * (context >= LEAST)
     advice = f"pass {' or '.join(fitting)}" if fitting else "serve a smaller or quantised model"
-    raise FlambeauError(f"{told}: {advice}")
+    raise FlambeauError(f"{problem}: {advice}")

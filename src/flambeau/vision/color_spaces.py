@@ -300,10 +300,10 @@ def _tile_tables(tiles: Tensor, clip_limit: float) -> Tensor:
 
 def _between(length: int, side: int, tiles: int, device: str) -> tuple[Tensor, Tensor, Tensor]:
     """For each pixel the tiles whose centers lie before and after it, and the share of the second."""
-    at = (arange(length, device=device).float() + 0.5) / side - 0.5
-    before = at.floor()
+    coordinates = (arange(length, device=device).float() + 0.5) / side - 0.5
+    before = coordinates.floor()
     first, second = (v.clamp(0, tiles - 1).to(dt.int32) for v in (before, before + 1))
-    return first, second, at - before
+    return first, second, coordinates - before
 
 
 def _parts(name: str, image: Tensor) -> list[Tensor]:
