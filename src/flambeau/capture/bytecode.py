@@ -4,8 +4,9 @@ import dis
 import sys
 from collections.abc import Iterator, Sequence
 from functools import cache
-from types import CodeType
-from typing import NamedTuple
+from importlib.util import resolve_name
+from types import CodeType, ModuleType
+from typing import Any, NamedTuple
 
 from ..core.tree import is_tuple
 
@@ -138,3 +139,75 @@ def codes_of(code: CodeType) -> Iterator[CodeType]:
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
             yield from codes_of(inner)
+
+
+def modules_taken_whole(code: CodeType, scope: dict[str, Any]) -> Iterator[ModuleType]:
+    """Yield the modules that code uses in another way than by reading an attribute: it passes them on, or
+    stores them. Code that computes an attribute's name can reach only these.
+
+    scope: the globals
+    """
+    steps = [s for s in dis.get_instructions(code) if s.opname not in ("CACHE", "EXTENDED_ARG", "PUSH_NULL")]
+    roots: dict[str, Any] = {}
+    for i, step in enumerate(steps):
+        if step.opname in ("IMPORT_NAME", "IMPORT_FROM"):
+            value = _imported(steps, i, scope)
+            target = next((s for s in steps[i + 1 : i + 4] if s.opname not in ("SWAP", "POP_TOP")), step)
+            if target.opname == "STORE_FAST" and target.argval not in code.co_cellvars:
+                roots[target.argval] = value
+            elif isinstance(value, ModuleType) and target.opname != "IMPORT_FROM":
+                yield value
+    for i, step in enumerate(steps):
+        names = step.argval if is_tuple(step.argval) else (step.argval,)
+        if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            value = scope.get(str(step.argval))
+        elif step.opname.startswith("LOAD_FAST"):
+            value = next((roots[n] for n in names if n in roots), None)
+        else:
+            continue
+        if isinstance(value, ModuleType) and (
+            len(names) > 1 or isinstance(_end(value, steps, i), ModuleType)
+        ):
+            yield value
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from modules_taken_whole(inner, scope)
+
+
+def _end(value: Any, steps: Sequence[dis.Instruction], i: int) -> Any:
+    """The value at the end of `a.b.c`, as far as it begins with modules; instruction i loads a."""
+    while isinstance(value, ModuleType) and i + 1 < len(steps):
+        after = steps[i + 1]
+        if after.opname in ("STORE_ATTR", "DELETE_ATTR"):
+            return None
+        if after.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+            name, i = after.argval, i + 1
+        elif steps[i - 1].argval in ("getattr", "hasattr") and isinstance(after.argval, str):
+            call = next((k for k in range(i + 2, min(i + 6, len(steps))) if steps[k].opname == "CALL"), None)
+            if after.opname != "LOAD_CONST" or call is None:
+                return value
+            if steps[i - 1].argval == "hasattr":
+                return None
+            name, i = after.argval, call
+        else:
+            return value
+        value = _member(value, name)
+    return value
+
+
+def _member(module: ModuleType, name: str) -> Any:
+    """A module's attribute. One that the module makes when it is asked may be anything: then the module."""
+    missing: Any = sys.modules.get(f"{module.__name__}.{name}")
+    return vars(module).get(name, missing if missing or "__getattr__" not in vars(module) else module)
+
+
+def _imported(steps: Sequence[dis.Instruction], i: int, scope: dict[str, Any]) -> Any:
+    """What an import instruction puts on the stack, if it is in sys.modules: None otherwise."""
+    step = steps[i]
+    if step.opname == "IMPORT_FROM":
+        before = next(k for k in range(i, -1, -1) if steps[k].opname == "IMPORT_NAME")
+        owner = _imported(steps, before, scope)
+        return vars(owner).get(step.argval) if isinstance(owner, ModuleType) else None
+    level, names = steps[i - 2].argval, steps[i - 1].argval
+    name = resolve_name("." * level + step.argval, scope.get("__package__")) if level else step.argval
+    return sys.modules.get(name if names else name.partition(".")[0])

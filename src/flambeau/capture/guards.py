@@ -1,11 +1,14 @@
 """Guards: collect everything that a function depends on besides its arguments, and detect changes."""
 
 import builtins
+import gc
+import os
 import sys
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import _GeneratorContextManager  # pyright: ignore[reportPrivateUsage]
 from contextvars import ContextVar
-from functools import cached_property, partial
+from functools import _lru_cache_wrapper, cached_property, partial  # pyright: ignore[reportPrivateUsage]
 from importlib.util import resolve_name
 from types import (
     BuiltinFunctionType,
@@ -23,13 +26,15 @@ from ..core.modes import switches
 from ..ops.random import Generator
 from ..runtime.state import shared
 from ..tensor import HostScalar, Tensor
-from .bytecode import codes_of, names_of, taken_of
+from .bytecode import codes_of, modules_taken_whole, names_of, taken_of
 from .snapshots import Snapshot, is_equal
 from .watchable import (
     CONTENT,
     STDLIB,
     VALUES,
     class_of,
+    has_known_parts,
+    has_own_reading,
     is_fixed,
     is_known,
     is_library,
@@ -46,7 +51,15 @@ OWN = ("__defaults__", "__kwdefaults__", "__code__")
 # methods of a user's classes that our own code calls
 CALLED = {"forward", "__call__", "backward", "setup_context", "vjp", "jvp", "update", "__wrapped__"}
 MAKING = ("__init__", "__new__", "__init_subclass__", "__set_name__", "__post_init__", "__del__")
-NO_STATE = ("__dict__", "__weakref__", "__doc__", "__module__", "__annotations__", "__abstractmethods__")
+NO_STATE = (
+    "__dict__",
+    "__weakref__",
+    "__doc__",
+    "__module__",
+    "__annotations__",
+    "__abstractmethods__",
+    "_abc_impl",
+)
 DRAWS = "it draws from Python's or NumPy's random numbers: draw from flambeau's"
 CURE = "keep its result in a tensor, or pass it as an argument"
 
@@ -57,9 +70,21 @@ class Watch:
     Every reachable value is followed. If the complete state of one is not known, `trouble` has the reason and
     the call is not recorded. Of modules, classes, and objects of which code only reads attributes, only the
     names that some code reads from any object are watched.
+
+    ran: the code that ran in an earlier call; only this is followed. A call whose watched values are the same
+    runs the same code, since all that decides which code runs is read by code that ran before.
     """
 
-    def __init__(self, function: Any, args: tuple[Any, ...], kw: dict[str, Any], objects: list[Any]):
+    def __init__(
+        self,
+        function: Any,
+        args: tuple[Any, ...],
+        kw: dict[str, Any],
+        objects: list[Any],
+        ran: set[CodeType] | None = None,
+    ):
+        self.ran = ran
+        self._whole: set[int] = set()  # modules that code holds other than to read an attribute by its name
         self.tensors: list[Tensor] = []
         self.generators: list[Generator] = []
         self.codes: set[CodeType] = set()  # code that may run, as far as known
@@ -155,6 +180,8 @@ class Watch:
         self._visited[id(value)] = value
         visit = next((HANDLERS[k] for k in kind.__mro__ if k in HANDLERS), None) if _is_ours(kind) else None
         visit = visit or HANDLERS.get(kind)
+        if visit is None and self.ran is not None:
+            visit = next((HANDLERS_OF_RUN[k] for k in kind.__mro__ if k in HANDLERS_OF_RUN), None)
         if visit is not None:
             visit(self, name, value)
         elif issubclass(kind, type):
@@ -165,12 +192,23 @@ class Watch:
         elif getattr(kind, "is_unwatched", False) and is_library(kind.__module__):
             return  # one of our classes declares that its state follows from watched values
         elif not is_fixed(kind) and not kind.__module__.startswith("flambeau.device"):
-            self._object(name, value) if is_known(kind) else self._unknown(name, value)
+            self._object(name, value) if self._is_known(kind) else self._unknown(name, value)
+
+    def _is_known(self, kind: type) -> bool:
+        """Whether the state of its objects can be watched. A function that reads its attributes is followed
+        if all that runs is known."""
+        if self.ran is not None and has_known_parts(kind):
+            return not has_own_reading(kind) or not any(base in kind.__mro__ for base in BASES)
+        return is_known(kind)
 
     def visit_switch(self, name: str, value: ContextVar[Any]) -> None:
         """Skip no_grad, autocast and similar switches, which are part of a recording's key."""
-        if not any(value is switch for switch in switches()):
-            self._unknown(name, value)
+        if any(value is switch for switch in switches()):
+            return
+        if self.ran is None:
+            return self._unknown(name, value)
+        self.snapshot.returned(name, _content_of, value)
+        self._queue += [(name, v) for v in _content_of(value) if v is not value]
 
     def _unknown(self, name: str, value: Any) -> None:
         kind = class_of(value)
@@ -240,7 +278,7 @@ class Watch:
         self.snapshot.kind(name, value)
         if kind.__dictoffset__:
             self.snapshot.object(name, value)
-            attributes: dict[str, Any] = value.__dict__
+            attributes: dict[str, Any] = object.__getattribute__(value, "__dict__")
             self._queue += [(f"{name}.{k}" if name else k, v) for k, v in attributes.items()]
         for slot in slots_of(kind):
             self.snapshot.returned(f"{name}.{slot.__name__}", partial(_slot, slot), value)
@@ -253,6 +291,33 @@ class Watch:
                 self.snapshot.order(name, value, get)
                 self._queue += [(f"{name}[...]", v) for v in get(value)]
         self._add_classes(kind)
+
+    def visit_context(self, name: str, value: Any) -> None:
+        """Visit what makes a new context manager at each call; one that is entered itself loses it."""
+        parts = ("func", "args", "kwds")
+        self.snapshot.attributes(name, value, *parts)
+        if not all(hasattr(value, part) for part in parts):
+            return self._unknown(name, value)
+        self._queue += [(name, getattr(value, part)) for part in parts]
+
+    def visit_descriptor(self, name: str, value: Any) -> None:
+        """Visit a descriptor of a class that derives from property or the like."""
+        self.visit_wrapper(name, value)
+        self._add_classes(class_of(value))
+        if class_of(value).__dictoffset__:
+            attributes: dict[str, Any] = object.__getattribute__(value, "__dict__")
+            self.snapshot.dict(name, attributes)
+            self._queue += [(f"{name}.{k}", v) for k, v in attributes.items()]
+
+    def visit_environment(self, name: str, value: Any) -> None:
+        """Visit the variables of the environment."""
+        self.snapshot.dict(name, value._data)  # encoded
+
+    def visit_cached(self, name: str, value: Any) -> None:
+        """Visit a function with kept results (functools.lru_cache): it computes when it is called with other
+        arguments, or when its results are deleted."""
+        self.snapshot.returned(name, _computed_by, value)
+        self._queue += [(name, value.__wrapped__), *((name, v) for v in _kept_by(value))]
 
     def visit_bound(self, name: str, value: MethodType) -> None:
         self._queue.append((name, value.__func__))
@@ -319,10 +384,23 @@ class Watch:
             return None
         if is_object and self._all_attributes:
             return self._queue.append((name, thing))
-        if self._all_attributes and isinstance(thing, ModuleType) and not is_library(thing.__name__):
-            return self._refuse(f"it computes attribute names, perhaps of module {name}: write the names out")
-        names = [n for n in d if (self._all_attributes or n in self._attributes) and n not in seen]
+        all_names = self._all_attributes
+        if all_names and isinstance(thing, ModuleType):
+            if self.ran is not None and id(thing) not in self._whole:
+                all_names = False  # it is never a value, so no computed name is read from it
+            elif self.ran is not None or not is_library(thing.__name__):
+                rule = f"it computes attribute names, perhaps of module {name}: write the names out"
+                return self._refuse(rule)
+        names = [n for n in d if (all_names or n in self._attributes) and n not in seen]
         seen.update(names)
+        if self.ran is not None and isinstance(
+            thing, ModuleType
+        ):  # its modules are values where code has them
+            inner = [n for n in names if isinstance(d[n], ModuleType)]
+            names = [n for n in names if not isinstance(d[n], ModuleType)]
+            self._items(name, d, inner, follow=False)
+            for n in inner:
+                self._name_module(f"{name}.{n}", d[n])
         for start in range(0, len(names), LONG):
             self._items(name, d, names[start : start + LONG])
 
@@ -366,6 +444,12 @@ class Watch:
         recorded = recorded_by(f)
         if recorded is not f:  # a separately recorded function
             return self._queue.append((name, recorded))
+        if (
+            self.ran is not None
+            and f.__code__ not in self.ran
+            and not is_library(f.__globals__.get("__name__"))
+        ):
+            return None  # the function itself is compared where it was found
         for cell, free in zip(f.__closure__ or (), f.__code__.co_freevars, strict=True):
             try:
                 content = cell.cell_contents
@@ -383,6 +467,8 @@ class Watch:
 
     def _code(self, f: FunctionType) -> None:
         names = names_of(f.__code__)
+        if self.ran is not None:
+            self._queue += [(m.__name__, m) for m in modules_taken_whole(f.__code__, f.__globals__)]
         if names.anywhere:
             self._refuse(
                 f"{f.__name__} uses {names.anywhere}, which can read any name: refer to names directly"
@@ -393,7 +479,8 @@ class Watch:
             full = resolve_name("." * level + name, f.__globals__.get("__package__")) if level else name
             for module in {full, full.partition(".")[0]}:
                 if module in sys.modules:
-                    self._items("", sys.modules, [module])
+                    self._items("", sys.modules, [module], follow=self.ran is None)
+                    self._name_module(module, sys.modules[module])
         self._visit_globals(f.__globals__, names.used, f.__code__)
 
     def _visit_globals(self, scope: dict[str, Any], used: frozenset[tuple[str, str]], code: CodeType) -> None:
@@ -407,7 +494,7 @@ class Watch:
             value = scope[name]
             if not attribute:
                 self._global(scope, name)
-                if name not in taken or not isinstance(value, ModuleType):
+                if not isinstance(value, ModuleType) or (name not in taken and self.ran is None):
                     self._follow_variable(name, value, code, name, True)
             elif isinstance(value, ModuleType):
                 self._visit_module_name(name, value, attribute)
@@ -423,13 +510,32 @@ class Watch:
             return
         self._globals.add((id(members), attribute))
         self._visited.setdefault(id(members), members)
+        value = members.get(attribute)
         if attribute in members:
-            self._items(name, members, [attribute])
-        else:
+            self._items(
+                name, members, [attribute], follow=self.ran is None or not isinstance(value, ModuleType)
+            )
+            self._name_module(f"{name}.{attribute}", value)
+        elif self.ran is None:
             self._queue.append((name, module))
+        else:
+            self._name_module(name, module)
+
+    def _name_module(self, name: str, module: Any) -> None:
+        """Watch what code reads of a module by name. A method of the module's own class has it whole."""
+        if self.ran is None or not isinstance(module, ModuleType):
+            return
+        kinds = [k for k in class_of(module).__mro__ if not is_library(k.__module__)]
+        if any(getattr(v, "__code__", None) in self.ran for k in kinds for v in vars(k).values()):
+            self._whole.add(id(module))
+        self._follow_module(name, module)
 
     def visit_module(self, name: str, module: ModuleType) -> None:
         """Visit a module that code refers to other than by a global name."""
+        self._whole.add(id(module))
+        self._follow_module(name, module)
+
+    def _follow_module(self, name: str, module: ModuleType) -> None:
         self._add_classes(type(module))
         self._attributes.add("__getattr__")
         self._followed.setdefault(id(module), (name, module, vars(module), set()))
@@ -439,6 +545,11 @@ def _describe_item(owner: str, key: Any) -> str:
     """Describe a watched item. Tensors as keys are not printed, which would wait for their values."""
     text = str(key) if type(key) in VALUES else f"[{type(key).__name__}]"
     return f"{owner}.{text}" if owner else text
+
+
+def _content_of(variable: ContextVar[Any]) -> tuple[Any, ...]:
+    """Return the value of a context variable; the variable itself if it has none."""
+    return (variable.get(variable),)
 
 
 def _slot(slot: Any, value: Any) -> tuple[Any, ...]:
@@ -489,6 +600,23 @@ def _is_ours(kind: type) -> bool:
     return issubclass(kind, Tensor | HostScalar | Generator | ModuleType)
 
 
+def _computed_by(cached: Any) -> tuple[int, int]:
+    """How often a function with kept results computed one, and how many it keeps."""
+    info = cached.cache_info()
+    return info.misses, info.currsize
+
+
+def _kept_by(cached: Any) -> list[Any]:
+    """The results that a function keeps: values of its dict, or of the links in it."""
+    dicts = [cast("dict[Any, Any]", d) for d in gc.get_referents(cached) if class_of(d) is dict]
+    values = [v for d in dicts for v in d.values()]
+    return [v for value in values for v in (gc.get_referents(value) if _is_link(value) else [value])]
+
+
+def _is_link(value: Any) -> bool:
+    return class_of(value).__name__ == "_lru_list_elem"
+
+
 BASES = (dict, list, tuple, set, frozenset, deque)
 HANDLERS: dict[type, Callable[[Watch, str, Any], None]] = {
     Tensor: Watch.visit_tensor,
@@ -507,4 +635,10 @@ HANDLERS: dict[type, Callable[[Watch, str, Any], None]] = {
     ContextVar: Watch.visit_switch,
     **dict.fromkeys((list, tuple, set, frozenset, deque), Watch.visit_sequence),
     **dict.fromkeys((staticmethod, classmethod, property, cached_property), Watch.visit_wrapper),
+}
+HANDLERS_OF_RUN: dict[type, Callable[[Watch, str, Any], None]] = {
+    _GeneratorContextManager: Watch.visit_context,
+    _lru_cache_wrapper: Watch.visit_cached,
+    type(os.environ): Watch.visit_environment,
+    **dict.fromkeys((property, cached_property, staticmethod, classmethod), Watch.visit_descriptor),
 }

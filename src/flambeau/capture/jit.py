@@ -33,7 +33,7 @@ from ..tensor import Tensor, tensor
 from .bindings import Placeholder
 from .check import difference, signature, undo
 from .guards import DRAWS, Watch
-from .observers import Listener
+from .observers import CodeThatRan, Listener
 from .program import Moves, Program, parts_of
 from .recorder import ASSIGNED, Recorder, held_nodes
 
@@ -83,8 +83,17 @@ def jit(fn: Callable[P, R], *, check: str = "sometimes") -> Callable[P, R]:
     """
     if check not in CHECKS:
         raise ValueError(f"jit(check={check!r}): unknown: use one of {', '.join(map(repr, CHECKS))}")
-    recordings = Recordings(fn, check)
+    return _recorded(fn, Recordings(fn, check))
 
+
+def jit_what_ran(fn: Callable[P, R]) -> Callable[P, R]:
+    """jit, for functions of libraries: where a function can reach what can't be compared, one call notes
+    which code runs, and later ones compare what this code reads. Code that did not run then is recorded anew.
+    """
+    return _recorded(fn, Recordings(fn, "sometimes", ran=CodeThatRan()))
+
+
+def _recorded(fn: Callable[P, R], recordings: "Recordings") -> Callable[P, R]:
     @wraps(fn)
     def call(*args: P.args, **kw: P.kwargs) -> R:
         if thread.recorder is not None or thread.computing is not None:
@@ -96,11 +105,20 @@ def jit(fn: Callable[P, R], *, check: str = "sometimes") -> Callable[P, R]:
 
 
 class Recordings:
-    """The recordings of one function, by arguments. quiet: do not report why a call can't be recorded."""
+    """The recordings of one function, by arguments. quiet: do not report why a call can't be recorded. ran:
+    notes which code runs, where all that the function can reach can't be compared."""
 
     is_unwatched = True  # other recordings call this object in place of the function
 
-    def __init__(self, fn: Callable[..., Any], check: str, quiet: bool = False, kept: int = PROGRAMS_KEPT):
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        check: str,
+        quiet: bool = False,
+        kept: int = PROGRAMS_KEPT,
+        ran: CodeThatRan | None = None,
+    ):
+        self.ran = ran
         self.fn, self.next, self.quiet, self.kept = fn, CHECKS[check], quiet, kept
         self.share = CHECKS_SHARE if check == "sometimes" else inf
         self.born = inf  # when the function was first recorded
@@ -186,7 +204,7 @@ class Recordings:
         if why is not None and self._gave_up(key, 1, f"{why} changes from call to call: pass it as a tensor"):
             self.programs.pop(key, None)
             return self.fn(*args, **kw)
-        return self._keep(key, record(self.fn, device, arguments))
+        return self._keep(key, record(self.fn, device, arguments, self.ran))
 
     def _keep(self, key: Any, outcome: "Outcome") -> Any:
         """Store a recording, or the reason for none, and return the result of its call."""
@@ -386,15 +404,22 @@ class Outcome(NamedTuple):
     certain: bool
 
 
-def record(fn: Callable[..., Any], device: Gpu, arguments: Arguments) -> Outcome:
+def record(
+    fn: Callable[..., Any], device: Gpu, arguments: Arguments, ran: CodeThatRan | None = None
+) -> Outcome:
     """Call a function and record it."""
     several = any(t.device is not device for t in arguments.tensors)
-    watch = None if several else Watch(fn, arguments.args, arguments.kw, arguments.objects)
+    codes = None if ran is None else ran.codes
+    watch = None if several else Watch(fn, arguments.args, arguments.kw, arguments.objects, codes)
     if watch is None or watch.trouble:
         trouble = SEVERAL if watch is None else watch.trouble
-        return Outcome(None, fn(*arguments.args, **arguments.kw), trouble, True)
+        with ran if watch and ran else nullcontext():
+            result = fn(*arguments.args, **arguments.kw)
+        return Outcome(None, result, trouble, watch is None or ran is None)
     with overhear(), paused():
         call = Call(fn, device, arguments, watch, listed=True)
+        if ran is not None and ran.codes is not None and call.listener is not None:
+            ran.codes |= call.listener.unknown
         with device.lock:  # no thread computes or assigns while the program is built
             return call.finish()
 
@@ -422,7 +447,10 @@ class Call:
         self.recorder = Recorder(device, watch.generators)
         if listed:
             overhear_with(self.recorder)
-        self.listener, before = Listener(watch.codes) if hears else None, _random_states()
+        self.listener, before = (
+            Listener(watch.codes, watch.ran is not None) if hears else None,
+            _random_states(),
+        )
         self._run(fn)
         self.certain = bool(self.recorder.spoiled) and self.recorder.spoiled != ASSIGNED
         self.trouble = self.recorder.trouble or self._changes()

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from contextvars import ContextVar
 from types import CodeType, FrameType, ModuleType
 from typing import Any
 
@@ -16,19 +17,52 @@ OUTSIDE_NAMES = {"memory", "reset_peak", "get_state", "initial_seed", "clone_sta
 # called by our code; in a page also the search for an optional module
 BELOW = ("jinja2", "markupsafe", "wgpu", "cffi", "array_api_compat", "namedtuple_", "_pyodide._importhook")
 WRITING = {"logging", "warnings"}
+OF_SIGNATURES = {"signature", "from_callable", "parameters", "return_annotation"}  # of inspect
 WEAK = {"weakref", "_weakrefset"}  # their inner functions remove a dead key
 IMPORTING = {"importlib._bootstrap", "importlib._bootstrap_external", "_frozen_importlib"}
+
+
+class CodeThatRan:
+    """Notes the user's code that runs in a block, in `codes`: None before the first."""
+
+    def __init__(self) -> None:
+        self.codes: set[CodeType] | None = None
+
+    def __enter__(self) -> None:
+        self._found: set[CodeType] | None = None
+        if sys.getprofile() is None:  # else a profiler has the place
+            self._found = set()
+            sys.setprofile(self._hear)
+
+    def _hear(self, frame: FrameType, event: str, _: Any) -> None:
+        if event == "call" and self._found is not None:
+            module = str(frame.f_globals.get("__name__"))
+            if module.partition(".")[0] not in LIBRARIES and not module.startswith(BELOW):
+                self._found.add(frame.f_code)
+
+    def __exit__(self, *_: Any) -> None:
+        if self._found is not None:
+            sys.setprofile(None)
+            self.codes = self._found
+
+
+def is_noting() -> bool:
+    """Whether this thread notes the code that runs."""
+    return isinstance(getattr(sys.getprofile(), "__self__", None), CodeThatRan)
 
 
 class Listener:
     """Records which code runs in a block, and which C functions the user's code calls there.
 
-    codes: the followed code. If a profiler is active that excludes others (cProfile of Python 3.11), nothing
-    is recorded. The garbage collector must be off, because its callbacks would be recorded.
+    codes: the followed code. watches_contexts: context variables are compared. If a profiler is active that
+    excludes others (cProfile of Python 3.11), nothing is recorded. The garbage collector must be off, because
+    its callbacks would be recorded.
     """
 
-    def __init__(self, codes: set[CodeType]):
+    def __init__(self, codes: set[CodeType], watches_contexts: bool = False):
+        self._watches_contexts = watches_contexts
         self.trouble = ""
+        self.unknown: set[CodeType] = set()  # the user's code that ran and is not followed
         self._codes = codes
         # code that prints or logs: no computation reads its output
         self._writes: FrameType | None = None
@@ -75,7 +109,7 @@ class Listener:
         elif event == "c_call":
             if arg is print:
                 self._writes = frame
-            elif id(frame.f_code) in self._followed and not _is_pure(arg):
+            elif id(frame.f_code) in self._followed and not self._is_pure(arg):
                 self._refuse(
                     f"it calls {_title(arg)}, which may depend on more than its arguments: call it outside"
                 )
@@ -95,6 +129,7 @@ class Listener:
         if module.startswith(BELOW) or _is_of_the_dead(module, code):
             return True
         if module.partition(".")[0] not in LIBRARIES:
+            self.unknown.add(code)
             verb = "runs a module" if code.co_name == "<module>" else "calls"
             action = f"{verb} {module}.{code.co_qualname}".removesuffix(".<module>")
             self._refuse(f"it {action}, in a way that can't be traced: call it by its name")
@@ -107,6 +142,10 @@ class Listener:
             self._refuse(f"it {action}, which may depend on more than its arguments: call it outside")
         return False
 
+    def _is_pure(self, function: Any) -> bool:
+        is_context = isinstance(getattr(function, "__self__", None), ContextVar)
+        return (is_context and self._watches_contexts) or _is_pure(function)
+
     def _refuse(self, why: str) -> None:
         self.trouble = self.trouble or why
 
@@ -118,6 +157,8 @@ def _is_of_the_dead(module: str, code: CodeType) -> bool:
 
 def _is_pure_module(module: str, name: str) -> bool:
     library = module.partition(".")[0]
+    if module == "inspect":
+        return name in OF_SIGNATURES
     if library in ("numpy", "flambeau"):
         return not module.startswith(OUTSIDE) and not (library == "flambeau" and name in OUTSIDE_NAMES)
     return library in PURE

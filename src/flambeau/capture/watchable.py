@@ -88,9 +88,18 @@ def is_fixed(kind: type) -> bool:
 @cache
 def is_known(kind: type) -> bool:
     """Whether the state of its objects consists of their dict, their slots and their items."""
-    # iteration may return other items than it holds
-    has_own = isinstance(kind.__getattribute__, FunctionType)
-    return not has_own and all(_is_known_part(k) for k in kind.__mro__)
+    return not has_own_reading(kind) and has_known_parts(kind)
+
+
+def has_own_reading(kind: type) -> bool:
+    """Whether its objects' attributes are read by a function of its own."""
+    return isinstance(kind.__getattribute__, FunctionType)
+
+
+@cache
+def has_known_parts(kind: type) -> bool:
+    """Whether Python can show the whole state of its objects, by whatever way its attributes are read."""
+    return all(_is_known_part(k) for k in kind.__mro__)
 
 
 def _is_known_part(kind: type) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ..autodiff.backward import walk
 from ..autograd.function import Function
-from ..capture.jit import jit
+from ..capture.jit import jit_what_ran
 from ..core.dtype import DType
 from ..core.modes import enable_grad
 from ..core.node import Node, next_serial
@@ -21,6 +21,7 @@ from ..nn.module import Module
 from ..runtime import run
 from ..runtime.state import thread
 from ..tensor import HostScalar, Tensor, own
+from .trees import KnownTrees
 
 NUMBERS = (int, float, complex, bool, HostScalar)
 
@@ -159,10 +160,11 @@ class TrainedModule:
         self.module = module
         self.plans: list[BackwardPlan] = []
         self.numbers: dict[Any, int] = {}
+        self.shapes = KnownTrees()
         self.is_off = False  # calls are not recorded
         self.unrecorded: Any = None  # the result of a call that was not recorded
-        self.record_forward = jit(_forward_of(module, self))
-        self.record_backward = jit(_backward_of(self))
+        self.record_forward = jit_what_ran(_forward_of(module, self))
+        self.record_backward = jit_what_ran(_backward_of(self))
 
     def call(self, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
         """The module's result, with its gradients."""
@@ -189,7 +191,7 @@ class TrainedModule:
                 self.is_off = True  # gradients stop at copies of the arguments
                 return self.module(*args, **kw)
             return unrecorded[0]
-        results, saved = outcome
+        results, saved, shape = outcome
         plan = self.plans[number]
         values = [*saved, *[tensors[i].detach() for i in plan.arguments]], [copies[i] for i in plan.params]
         flat = leaves(results)
@@ -199,7 +201,7 @@ class TrainedModule:
         connected = Differentiated.apply(self, number, values, chosen, *with_gradients)
         for i, t in zip(plan.differentiable, connected, strict=True):
             flat[i] = t
-        return like(results, flat)
+        return self.shapes.whole(like(results, flat), shape)
 
     def forward(self, args: Any, kw: Any, copies: list[Tensor], needs: tuple[bool, ...]) -> Any:
         """Run the forward pass in a recording, on the values of parameters that are passed."""
@@ -230,19 +232,20 @@ class TrainedModule:
             args, kw = like(
                 (args, kw), [next(rest) if isinstance(a, Tensor) else a for a in leaves((args, kw))]
             )
-            results = self.module(*args, **kw)
+            given = self.module(*args, **kw)
+        results, shape = self.shapes.plain(given)
         flat = leaves(results)
         if thread.recorder is recorder and not all(
             isinstance(r, Tensor | int | float | str | None) for r in flat
         ):
             recorder.spoil("it returns an object that is not made of tensors and numbers")
         if thread.recorder is not recorder:
-            self.unrecorded = (results,)  # with its graph
+            self.unrecorded = (given,)  # with its graph
             return None, None
         places = [i for i, r in enumerate(flat) if isinstance(r, Tensor) and r.requires_grad]
         if not places:
             recorder.spoil("no result requires gradients")
-            self.unrecorded = (results,)
+            self.unrecorded = (given,)
             return None, None
         # Nodes from here on belong to the backward pass: `_is_given` recognises them by their serial number.
         begin = next_serial()
@@ -263,7 +266,7 @@ class TrainedModule:
             builder, tuple(i for i, _ in parameter_gradients), every, tuple(places), sizes
         )
         detached = [r.detach() if isinstance(r, Tensor) else r for r in flat]
-        return (like(results, detached), list(builder.kept.values())), number
+        return (like(results, detached), list(builder.kept.values()), shape), number
 
     def _number_of(
         self, b: _Builder, wanted: tuple[int, ...], every: list[Any], places: tuple[int, ...], sizes: Any

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from ..capture.jit import jit
+from ..capture.jit import jit_what_ran
+from ..capture.observers import is_noting
 from ..capture.program import parts_of
 from ..core.modes import is_grad_enabled
 from ..core.tree import leaves
@@ -15,6 +16,7 @@ from . import grad_slots
 from .compiled_modules import TrainedModule
 from .data_parallel import DistributedDataParallel
 from .derivatives import has_post_hooks
+from .trees import KnownTrees
 
 NEEDS_GRAPH = "its result has a graph: compute gradients inside, or call it under no_grad"
 FIRST_GRADIENTS = "it reads gradients from before its first call"
@@ -46,8 +48,9 @@ class RecordedCalls:
         self.leaves: list[Tensor] = []
         self.places: dict[int, int] = {}  # by the id of a leaf
         self.variants: list[StartingGradients] = []
+        self.shapes = KnownTrees()
         self.strange: Any = None  # a result that recordings can't return
-        self.fn, self.record = fn, jit(_inner_of(fn, self))
+        self.fn, self.record = fn, jit_what_ran(_inner_of(fn, self))
 
     def __call__(self, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
         if thread.recorder is not None or thread.computing is not None:
@@ -62,12 +65,13 @@ class RecordedCalls:
         initial = self._gradients(variant)
         result: Any
         gradients: dict[int, tuple[Any, bool]]
-        result, gradients = self.record(args, kw, initial, variant.number, has_post_hooks())
+        shape: int | None
+        result, shape, gradients = self.record(args, kw, initial, variant.number, has_post_hooks())
         for place, (gradient, is_other) in gradients.items():
             self._store(self.leaves[place], gradient, is_other)
         if self.strange is not None:
             (result,), self.strange = self.strange, None
-        return result
+        return self.shapes.whole(result, shape)
 
     def _gradients(self, variant: StartingGradients) -> dict[int, Tensor]:
         """The gradients that the call may read, by the position of their leaf."""
@@ -109,15 +113,16 @@ class RecordedCalls:
                 recorder.spoil(FIRST_GRADIENTS)
             elif not frame.has_passed and has_graph(result):  # a step's results are read, not differentiated
                 recorder.spoil(NEEDS_GRAPH)
+        result, shape = self.shapes.plain(result)
         try:
             parts_of(result)
         except TypeError:
             if thread.recorder is recorder:
                 recorder.spoil(STRANGE)
-            self.strange = (result,)
-            result = None
+            self.strange = (self.shapes.whole(result, shape),)
+            result = shape = None
         changed = ((self.place_of(leaf), id(leaf), g) for leaf, g in frame.now.values())
-        return result, {i: (g, key in frame.cleared) for i, key, g in changed}
+        return result, shape, {i: (g, key in frame.cleared) for i, key, g in changed}
 
 
 def _inner_of(fn: Callable[..., Any], calls: RecordedCalls) -> Callable[..., Any]:
@@ -128,7 +133,7 @@ def _inner_of(fn: Callable[..., Any], calls: RecordedCalls) -> Callable[..., Any
         args: Any, kw: Any, initial: dict[int, Tensor], number: int, _has_hooks: bool, calls: Any = calls
     ) -> Any:
         if thread.recorder is None:  # gradients are set where they are
-            return fn(*args, **kw), {}
+            return fn(*args, **kw), None, {}
         return calls.run(initial, number, args, kw)
 
     return inner
@@ -218,11 +223,16 @@ def _same(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def is_compiling() -> bool:
-    """False: calls are recorded, not compiled."""
+    """Whether a call of torch.compile is being recorded: libraries then leave out what reads values."""
+    return thread.recorder is not None or is_noting()
+
+
+def is_exporting() -> bool:
+    """False: nothing is exported through it."""
     return False
 
 
-is_dynamo_compiling = is_exporting = is_compiling
+is_dynamo_compiling = is_compiling
 
 
 def allow_in_graph(fn: Any) -> Any:

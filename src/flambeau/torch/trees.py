@@ -1,5 +1,6 @@
 """torch.utils._pytree: nested containers as lists of leaves, and back."""
 
+import sys
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -162,6 +163,9 @@ def _unflatten_named(values: Any, kind: Any) -> Any:
     return kind(*values)
 
 
+OF_PYTHON = ("builtins", "collections", __name__)
+
+
 class namedtuple_node:
     """The class under which all named tuples are registered."""
 
@@ -217,6 +221,39 @@ def _kind_of(tree: Any) -> Any:
     kind: Any = tree.__class__
     is_named = kind not in NODES and isinstance(tree, tuple) and hasattr(kind, "_fields")
     return namedtuple_node if is_named else kind
+
+
+class KnownTrees:
+    """Structures of results that recordings cannot return as they are: objects of registered classes."""
+
+    is_unwatched = True
+
+    def __init__(self) -> None:
+        self.specs: list[TreeSpec] = []
+
+    def plain(self, tree: Any) -> tuple[Any, int | None]:
+        """The leaves of a tree that has objects of registered classes, and the number of its structure: the
+        tree itself and None if it has none."""
+        before = sys.getprofile()
+        sys.setprofile(None)  # the functions of a registered class read its objects alone: no need to listen
+        try:
+            flat, spec = tree_flatten(tree)
+        finally:
+            sys.setprofile(before)
+        if not _has_own_classes(spec):
+            return tree, None
+        if spec not in self.specs:
+            self.specs.append(spec)
+        return flat, self.specs.index(spec)
+
+    def whole(self, tree: Any, number: int | None) -> Any:
+        """The tree of these leaves."""
+        return tree if number is None else tree_unflatten(tree, self.specs[number])
+
+
+def _has_own_classes(spec: TreeSpec) -> bool:
+    own = spec.type is not None and spec.type.__module__ not in OF_PYTHON
+    return own or any(map(_has_own_classes, spec.children_specs))
 
 
 def tree_flatten(tree: Any, is_leaf: Any = None) -> tuple[list[Any], TreeSpec]:
