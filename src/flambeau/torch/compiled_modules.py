@@ -232,20 +232,20 @@ class TrainedModule:
             args, kw = like(
                 (args, kw), [next(rest) if isinstance(a, Tensor) else a for a in leaves((args, kw))]
             )
-            given = self.module(*args, **kw)
-        results, shape = self.shapes.plain(given)
+            result = self.module(*args, **kw)
+        results, shape = self.shapes.plain(result)
         flat = leaves(results)
         if thread.recorder is recorder and not all(
             isinstance(r, Tensor | int | float | str | None) for r in flat
         ):
             recorder.spoil("it returns an object that is not made of tensors and numbers")
         if thread.recorder is not recorder:
-            self.unrecorded = (given,)  # with its graph
+            self.unrecorded = (result,)  # with its graph
             return None, None
         places = [i for i, r in enumerate(flat) if isinstance(r, Tensor) and r.requires_grad]
         if not places:
             recorder.spoil("no result requires gradients")
-            self.unrecorded = (given,)
+            self.unrecorded = (result,)
             return None, None
         # Nodes from here on belong to the backward pass: `_is_given` recognises them by their serial number.
         begin = next_serial()
