@@ -77,7 +77,9 @@ the same GPU pass for **{passing} of {count}**{failing}. Milliseconds of warm ca
 is {torch}, eager, without TF32. A step is zero_grad, forward, backward and the optimizer's step; compiled
 is the same step as `torch.compile(step)` of `flambeau.torch`. Models and fields that are absent were not
 measured. The models are small: most of a call's time is that of building graphs and starting kernels. The
-median of PyTorch's time divided by Flambeau's is {ratios}.
+median of PyTorch's time divided by Flambeau's is {ratios}. Where compiled takes as long as the step, the step
+was not recorded; since then `torch.compile` records models of transformers too, by the code that ran, which
+has not been timed.
 """
 NAMES = """
 ## Detection and segmentation of torchvision
