@@ -8,6 +8,7 @@ from .core.autocast import autocast, get_autocast_dtype, is_autocast_enabled, ki
 from .core.dtype import float32
 from .core.modes import no_grad
 from .core.node import describe
+from .core.overrides import disabled_torch_function
 from .core.tree import is_sequence, rebuild
 from .device import DeviceLike, get_device
 from .errors import DeviceError
@@ -28,6 +29,8 @@ class Scaled(Tensor):
     later.
     """
 
+    # the sum of two is a plain tensor
+    __torch_function__ = disabled_torch_function  # pyright: ignore[reportAssignmentType] - as PyTorch has it
     unscaled: Tensor
 
 

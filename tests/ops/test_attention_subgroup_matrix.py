@@ -148,8 +148,12 @@ for text in json.load(sys.stdin):
 def on_paper(device, case, slopes=False):
     """The templates of a case, or of its gradients, which are compiled for a device of paper."""
     n, m, d, e, mask, options = CASES[case]
-    sizes = ((2, n, d), (2, m, d), (2, m, e))
-    xs = [fb.zeros(*s, device=device).half().realize().requires_grad_() for s in sizes]
+    lead = (2,)
+    if isinstance(start := options.get("start"), tuple):
+        lead, options = (2, 1), options | {"start": fb.tensor(start, device=device)}
+    xs = [
+        fb.zeros(*lead, *s, device=device).half().realize().requires_grad_() for s in ((n, d), (m, d), (m, e))
+    ]
     given = None if mask is None else fb.tensor(mask if mask.ndim == 2 else mask[:2], device=device)
     y = sdpa(*xs, attn_mask=given, **options)
     found = y.float().sum().backward() if slopes else {}

@@ -7,6 +7,7 @@ import pytest
 
 import flambeau as fb
 from flambeau import nn, optim
+from flambeau.core import overrides
 from flambeau.runtime import run
 
 F = nn.functional
@@ -206,6 +207,18 @@ def test_one_that_is_off():
     assert p.tolist() == [0.0] and scaler.state_dict() == {} and grads.found_inf is None
 
 
+@pytest.fixture(params=[False, True], ids=["plain", "with overrides"])
+def overridden(request):
+    """Whether a class of tensors overrides operations, as the one of named tensors does."""
+    before = overrides._Process.has_classes
+    overrides._Process.has_classes = request.param
+    overrides._switch()
+    yield
+    overrides._Process.has_classes = before
+    overrides._switch()
+
+
+@pytest.mark.usefixtures("overridden")
 def test_gradients_carry_what_was_found():
     scaler, p = fb.GradScaler("cpu", init_scale=4.0), fb.ones(2, device="cpu").requires_grad_()
 
