@@ -3,8 +3,8 @@
 It fails nothing: a slower machine, or a driver that has no cache of compiled kernels yet, is no fault of a
 change. A package that is far over its budget where the others are not is where tests became expensive.
 
-Seconds were measured in a whole run on 2026-11-28 (FLAMBEAU_TURN=1878), with SwiftShader, on two cores without
-other work. What runs in turn differs from run to run: a package may be a fifth over, and browser a half. The
+Seconds were measured in a whole run on 2026-11-28 (FLAMBEAU_TURN=1878), with SwiftShader, on two idle cores.
+What runs in turn differs from run to run: a package may be a fifth over, and browser a half. The
 processes of the browser count as they run. Of kernels and ops most is the software driver compiling what GPUs
 run.
 
