@@ -248,6 +248,13 @@ def test_the_pages_are_built_once(tmp_path, monkeypatch):
         docs.kept_docs()
 
 
+def test_a_long_word_is_no_argument_and_is_found_at_once():
+    """The words of a line without a colon are tried once, not in all ways to split them into names."""
+    word = "a_name_of_an_argument" * 20
+    assert docs.doc_html(f"{word} {word}") == f"<p>{word} {word}</p>"
+    assert docs.doc_html("x, *args, N: numbers") == "<ul><li><code>x, *args, N</code>: numbers</li></ul>"
+
+
 @pytest.mark.parametrize(
     "doc, html",
     [

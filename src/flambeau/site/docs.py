@@ -25,8 +25,9 @@ from .archives import HERE, ROOT, web_folder
 from .hashes import digest
 from .pages import POLICY
 
-# An argument in a docstring: its name, or several, and their meaning.
-ARGUMENT = re.compile(r"((?:\*{0,2}(?:[a-z_]\w*|[A-Z])(?:, )?)+): (.+)")
+# An argument in a docstring: its name, or several with commas between them, and their meaning. (An optional
+# comma would make the time for a long word exponential.)
+ARGUMENT = re.compile(r"(\*{0,2}(?:[a-z_]\w*|[A-Z])(?:, \*{0,2}(?:[a-z_]\w*|[A-Z]))*): (.+)")
 READ = {".md", ".py", ".html", ".css", ".js", ".png", ".svg", ".json"}  # files that the pages are made from
 OLD = 7 * 86400  # seconds after which a build of other files is removed from the cache
 # Readers' tasks, each with its pages in order. Pages that are not named come last, under MORE.
